@@ -1,0 +1,1 @@
+"""Find the best of several options with a proven error rate and proven differential privacy."""
