@@ -1,0 +1,113 @@
+"""What an algorithm is: a fold over public events that answers three questions.
+
+The state is a NamedTuple of arrays with a field `record` and whatever else the algorithm remembers. Five plain
+functions make up the behaviour; they take `(state, constants, ...)`, use `math` and array indexing only, and run
+both compiled (in the simulator) and as they stand (in a live trial):
+
+* `size(state, constants, arm)`: how many people does this arm's next batch hold? Asked when the batch opens.
+* `recruit(state, constants, weights)`: who recruits now? One arm's index; or `SEVERAL`, after writing each arm's
+  probability into `weights`; or `NOBODY`, until a release that is still due has come.
+* `over(state, constants)`: is it over? The recommended arm's index, or `UNDECIDED`. Asked after each release.
+* `assigned(state, constants, arm, people)` and `released(state, constants, arm)` bring the memory up to date after
+  the record has been.
+
+Coins belong to whoever drives the policy; a policy only names the weights. An algorithm that `holds` gives the same
+answer to `recruit` until the next release, so a simulator may jump from release to release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from bestarm.errors import InputError
+from bestarm.policy.record import FloatArray, Record
+
+SEVERAL: Final = -1
+"""`recruit` answers this after writing the weights of several arms."""
+NOBODY: Final = -2
+"""`recruit` answers this while every arm waits for releases."""
+UNDECIDED: Final = -1
+"""`over` answers this while the evidence does not suffice."""
+
+PRIVACY_MODELS: Final = ("pure", "none", "local", "zcdp")
+
+
+class State(Protocol):
+    """The least a state holds; every algorithm's own NamedTuple adds to it."""
+
+    @property
+    def record(self) -> Record: ...
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is fixed before the first person: the number of arms, the risk, and the promise of privacy.
+
+    `epsilon` is the budget of the pure and the local model, `rho` that of zCDP; `indifference` is the gap below which
+    two arms count as equally good; `beta` is the leader's share in Top Two sampling and `s` the exponent of the
+    paper's thresholds. `binary` says that outcomes are 0 or 1 (or become so by a coin) rather than anything in [0, 1].
+    """
+
+    arms: int
+    delta: float
+    epsilon: float
+    privacy: str = "pure"
+    rho: float | None = None
+    indifference: float = 0.0
+    beta: float = 0.5
+    s: float = 2.0
+    binary: bool = True
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A named composition of batching, sampling and stopping rules. The order of the fields is the order of events."""
+
+    name: str
+    summary: str
+    source: str
+    """Where the algorithm is described."""
+    proven: bool
+    """Whether its error rate has a proof; heuristics say so wherever their results are shown."""
+    privacy: tuple[str, ...]
+    """The privacy models it can promise, the default first."""
+    constants: Callable[[Design], Any]
+    """Everything computed once from the design: a NamedTuple of numbers and arrays."""
+    start: Callable[[Any], Any]
+    """The state before the first person, from the constants."""
+    size: Callable[[Any, Any, int], int]
+    recruit: Callable[[Any, Any, FloatArray], int]
+    assigned: Callable[[Any, Any, int, int], None]
+    released: Callable[[Any, Any, int], None]
+    over: Callable[[Any, Any], int]
+    explain: Callable[[Any, Any, list[str]], str]
+    """The verdict's reason, or what is missing for one, in words and numbers: (state, constants, arm labels)."""
+    holds: bool = False
+    """Whether the answer of `recruit` holds until the next release."""
+    noise: str = "laplace"
+    """How the pure model's noise is drawn: "laplace" for proofs on continuous noise, "discrete" for integers."""
+    supports_indifference: bool = False
+
+    @property
+    def caveat(self) -> str | None:
+        """What must stand beside every result of this algorithm, if anything."""
+        return None if self.proven else "heuristic threshold, not proven"
+
+    def check(self, design: Design) -> None:
+        """Refuse a design that this algorithm cannot keep its promise for."""
+        if design.privacy not in self.privacy:
+            allowed = ", ".join(self.privacy)
+            raise InputError(
+                f"The algorithm {self.name} does not offer the privacy model {design.privacy!r}; it offers: {allowed}."
+            )
+        if design.indifference > 0 and not self.supports_indifference:
+            raise InputError(
+                f"The algorithm {self.name} has no indifference zone; use one of the evidence algorithms, "
+                "or leave --indifference out."
+            )
+
+
+def remember_nothing(state: State, constants: Any, arm: int, people: int) -> None:
+    """The `assigned` rule of algorithms whose memory does not depend on assignments."""

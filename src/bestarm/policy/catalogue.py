@@ -1,0 +1,189 @@
+"""The named algorithms, each a composition of batching, sampling and stopping rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bestarm.errors import InputError
+from bestarm.policy import elimination, explain, sampling, stopping
+from bestarm.policy.algorithm import Algorithm, remember_nothing
+from bestarm.policy.batching import doubling, every_outcome
+
+PAPER = "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
+RELEASED_CODE = "The released code of Azize et al. (2023), which differs from their Algorithm 2"
+
+
+def wrap(
+    name: str,
+    recruit: Callable[..., int],
+    *,
+    summary: str,
+    source: str,
+    start: Callable[..., Any] = sampling.start_estimates,
+    assigned: Callable[..., None] = remember_nothing,
+    released: Callable[..., None] = sampling.latest_mean,
+    constants: Callable[..., Any] = stopping.private_glr_constants,
+) -> Algorithm:
+    """The paper's generic wrapper: batches with doubling and forgetting, and the private GLR stopping rule.
+
+    Makes any sampling rule that uses estimated means and counts epsilon-DP and delta-correct. The state that `start`
+    makes needs the fields `record` and `mean`; `released` keeps `mean` (by default the mean of the last batch).
+    """
+    return Algorithm(
+        name=name,
+        summary=summary,
+        source=source,
+        proven=True,
+        privacy=("pure",),
+        constants=constants,
+        start=start,
+        size=doubling,
+        recruit=recruit,
+        assigned=assigned,
+        released=released,
+        over=stopping.private_glr,
+        explain=explain.explain_private_glr,
+    )
+
+
+def adap_tt() -> Algorithm:
+    """Algorithm 2 as written."""
+    return wrap(
+        "adap-tt",
+        sampling.top_two,
+        summary="AdaP-TT, the paper's Algorithm 2 as written: Top Two sampling in doubling batches, private GLR stopping",
+        source=f"{PAPER}, Algorithm 2",
+        start=sampling.start_top_two,
+        assigned=sampling.track,
+        released=sampling.lead_private,
+    )
+
+
+def adap_tt_nonprivate() -> Algorithm:
+    """AdaP-TT without noise: what doubling and forgetting cost by themselves."""
+    return Algorithm(
+        name="adap-tt-nonprivate",
+        summary="AdaP-TT without noise: doubling batches and forgetting, no privacy",
+        source=PAPER,
+        proven=True,
+        privacy=("none",),
+        constants=stopping.phase_glr_constants,
+        start=sampling.start_top_two,
+        size=doubling,
+        recruit=sampling.top_two,
+        assigned=sampling.track,
+        released=sampling.lead_nonprivate,
+        over=stopping.phase_glr,
+        explain=explain.explain_phase_glr,
+    )
+
+
+def ttucb() -> Algorithm:
+    """TTUCB: the non-private Top Two algorithm on the whole history."""
+    return Algorithm(
+        name="ttucb",
+        summary="TTUCB: Top Two with a UCB leader on every outcome, no privacy",
+        source="Jourdan and Degenne (2022), as used in the paper",
+        proven=True,
+        privacy=("none",),
+        constants=stopping.ttucb_constants,
+        start=sampling.start_top_two,
+        size=every_outcome,
+        recruit=sampling.top_two,
+        assigned=sampling.track,
+        released=sampling.lead_ttucb,
+        over=stopping.ttucb_glr,
+        explain=explain.explain_ttucb_glr,
+    )
+
+
+def dp_se() -> Algorithm:
+    """DP-SE, stopped when one arm is left."""
+    return Algorithm(
+        name="dp-se",
+        summary="DP-SE: private successive elimination in epochs, stopped when one arm is left",
+        source="Sajed and Sheffet (2019), as used in the paper",
+        proven=True,
+        privacy=("pure",),
+        constants=elimination.elimination_constants,
+        start=elimination.start_elimination,
+        size=elimination.size_in_epoch,
+        recruit=elimination.fill_epoch,
+        assigned=remember_nothing,
+        released=elimination.end_epoch,
+        over=elimination.last_one_left,
+        explain=explain.explain_elimination,
+        holds=True,
+    )
+
+
+def uniform() -> Algorithm:
+    """Uniform sampling in the wrapper: the least an algorithm can do."""
+    return wrap(
+        "uniform",
+        sampling.uniform,
+        summary="Uniform sampling inside the paper's wrapper: every arm in turn, private GLR stopping",
+        source=f"{PAPER}, generic wrapper",
+    )
+
+
+def adap_tt_published() -> Algorithm:
+    """What the released code runs under the name of AdaP-TT."""
+    return Algorithm(
+        name="adap-tt-published",
+        summary="AdaP-TT as in the released code (heuristic threshold, not proven)",
+        source=RELEASED_CODE,
+        proven=False,
+        privacy=("pure",),
+        constants=stopping.published_constants,
+        start=sampling.start_top_two,
+        size=doubling,
+        recruit=sampling.published_coin,
+        assigned=remember_nothing,
+        released=sampling.lead_published,
+        over=stopping.published_glr,
+        explain=explain.explain_published_glr,
+    )
+
+
+def ttucb_published() -> Algorithm:
+    """What the released code runs under the name of TTUCB."""
+    return Algorithm(
+        name="ttucb-published",
+        summary="TTUCB as in the released code (heuristic threshold, not proven), no privacy",
+        source=RELEASED_CODE,
+        proven=False,
+        privacy=("none",),
+        constants=stopping.published_constants,
+        start=sampling.start_top_two,
+        size=every_outcome,
+        recruit=sampling.published_ttucb_coin,
+        assigned=remember_nothing,
+        released=sampling.lead_empirical,
+        over=stopping.published_ttucb_glr,
+        explain=explain.explain_published_ttucb,
+    )
+
+
+CATALOGUE: dict[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        adap_tt(),
+        adap_tt_nonprivate(),
+        ttucb(),
+        dp_se(),
+        uniform(),
+        adap_tt_published(),
+        ttucb_published(),
+    )
+}
+
+
+def find(algorithm: str | Algorithm) -> Algorithm:
+    """The algorithm of that name; one's own passes through."""
+    if isinstance(algorithm, Algorithm):
+        return algorithm
+    if algorithm not in CATALOGUE:
+        raise InputError(f"There is no algorithm {algorithm!r}; there are: {', '.join(CATALOGUE)}.")
+    return CATALOGUE[algorithm]
