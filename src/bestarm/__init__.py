@@ -1,1 +1,64 @@
 """Find the best of several options with a proven error rate and proven differential privacy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bestarm._version import __version__
+
+if TYPE_CHECKING:
+    from bestarm.errors import BestArmError, InputError, OperationError
+    from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
+    from bestarm.policy.algorithm import Algorithm, Design
+    from bestarm.policy.catalogue import wrap
+    from bestarm.simulation import Results, simulate
+    from bestarm.theory import Bounds, bounds
+
+_HOME = {
+    "BestArmError": "bestarm.errors",
+    "InputError": "bestarm.errors",
+    "OperationError": "bestarm.errors",
+    "Bernoulli": "bestarm.instance",
+    "Beta": "bestarm.instance",
+    "Empirical": "bestarm.instance",
+    "Instance": "bestarm.instance",
+    "TruncatedNormal": "bestarm.instance",
+    "Algorithm": "bestarm.policy.algorithm",
+    "Design": "bestarm.policy.algorithm",
+    "wrap": "bestarm.policy.catalogue",
+    "Results": "bestarm.simulation",
+    "simulate": "bestarm.simulation",
+    "Bounds": "bestarm.theory",
+    "bounds": "bestarm.theory",
+}
+"""Where each public name lives; it is imported when first used, so that `import bestarm` stays quick."""
+
+__all__ = [
+    "Algorithm",
+    "Bernoulli",
+    "BestArmError",
+    "Beta",
+    "Bounds",
+    "Design",
+    "Empirical",
+    "InputError",
+    "Instance",
+    "OperationError",
+    "Results",
+    "TruncatedNormal",
+    "__version__",
+    "bounds",
+    "simulate",
+    "wrap",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'bestarm' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

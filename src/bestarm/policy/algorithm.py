@@ -88,6 +88,8 @@ class Algorithm:
     """Whether the answer of `recruit` holds until the next release."""
     noise: str = "laplace"
     """How the pure model's noise is drawn: "laplace" for proofs on continuous noise, "discrete" for integers."""
+    binarises: bool = False
+    """Whether outcomes in [0, 1] become 0 or 1 by a coin of that probability before they are summed."""
     supports_indifference: bool = False
 
     @property
