@@ -104,11 +104,12 @@ def transportation_challenger(mean: FloatArray, assigned: IntArray, leader: int,
     challenger = -1
     least = math.inf
     top = mean[leader] + widening
-    of_leader = 1.0 / assigned[leader]
+    n = float(assigned[leader])
     for arm in range(mean.size):
         if arm != leader:
             gap = top - mean[arm]
-            cost = gap * abs(gap) / (of_leader + 1.0 / assigned[arm])
+            m = float(assigned[arm])
+            cost = gap * abs(gap) * (n * m / (n + m))
             if cost < least:
                 least = cost
                 challenger = arm

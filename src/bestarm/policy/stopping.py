@@ -64,7 +64,7 @@ def published_constants(design: Design) -> GLRConstants:
 
 def statistic(gap: float, n: float, m: float) -> float:
     """gap^2 / (1/n + 1/m) for a positive gap, 0 otherwise: twice the Gaussian GLR of two means."""
-    return gap * gap / (1.0 / n + 1.0 / m) if gap > 0 else 0.0
+    return gap * gap * (float(n) * m / (float(n) + m)) if gap > 0 else 0.0
 
 
 def count_cost(n: float, m: float) -> float:

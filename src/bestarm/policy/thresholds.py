@@ -9,6 +9,7 @@ up what would take a minimisation.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import zeta
@@ -70,6 +71,7 @@ def laplace_log(k: int, arms: int, delta: float, s: float) -> float:
     return math.log(2 * arms * k**s * float(zeta(s)) / delta)
 
 
+@lru_cache(maxsize=256)
 def c_phases(arms: int, delta: float, s: float) -> FloatArray:
     """2 C_G(log((K-1) zeta(s)^2 (k1 k2)^s / delta)/2) for all phases k1, k2 from 0 (unused) to MAX_PHASES."""
     k = np.maximum(np.arange(MAX_PHASES + 1), 1).astype(float)

@@ -66,9 +66,9 @@ def register(rule: Callable[..., Any], may_allocate: bool) -> None:
     if rule not in _registered:
         _registered.add(rule)
         if may_allocate:
-            register_jitable(rule)
+            register_jitable(error_model="numpy")(rule)
         else:
-            register_jitable(_nrt=False)(rule)
+            register_jitable(error_model="numpy", _nrt=False, forceinline=True)(rule)
 
 
 def _functions(module: ModuleType) -> list[FunctionType]:
@@ -105,7 +105,7 @@ def make_entry_point(algorithm: Algorithm, draw: Callable[..., float], cached: b
     name = _name_of(algorithm)
     run = FunctionType(_run.__code__, {**rules, "__name__": __name__}, name)
     run.__qualname__ = name
-    compiled: Run = njit(cache=cached)(run)
+    compiled: Run = njit(cache=cached, error_model="numpy")(run)
     return compiled
 
 
