@@ -1,0 +1,92 @@
+"""The door: the one place where an exact sum of outcomes becomes a release.
+
+A mechanism states exactly what it promises about one person's outcome in one batch; `release` adds the noise that keeps
+the promise. It is called once for each batch, inside the transaction that closes the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from bestarm.errors import InputError
+from bestarm.privacy.encoding import Encoder, text_of
+from bestarm.privacy.noise import LiveNoise, SeededNoise
+
+
+class Door(Protocol):
+    """What a trial needs from the confidential wing: integers for outcomes, and releases for sums."""
+
+    encoder: Encoder
+
+    def encode(self, outcome: Fraction) -> int: ...
+    def release(self, total: int) -> int: ...
+    def terms(self) -> dict[str, str | None]: ...
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Noise for sums of encoded outcomes. `budget` is what one outcome may cost: epsilon, or rho for zCDP.
+
+    One outcome changes a sum by at most `encoder.grid`. Pure: discrete Laplace of scale grid/epsilon. zCDP: discrete
+    Gaussian with variance parameter grid^2/(2 rho). Local: the outcomes were randomised one by one when they were
+    encoded, and the sum is released as it is. None: as it is, with no promise.
+    """
+
+    model: str
+    budget: Fraction | None
+    encoder: Encoder
+    noise: LiveNoise | SeededNoise
+
+    def encode(self, outcome: Fraction) -> int:
+        """The integer of an outcome in [0, 1]."""
+        return self.encoder.encode(outcome, self.noise)
+
+    def release(self, total: int) -> int:
+        """The noisy sum, in integer steps."""
+        if self.model == "pure":
+            return total + self.noise.laplace(self._laplace_scale())
+        if self.model == "zcdp":
+            return total + self.noise.gaussian(self._gaussian_variance())
+        return total
+
+    def terms(self) -> dict[str, str | None]:
+        """What the ledger says of each release: the law of its noise, in outcome units, and what it costs."""
+        grid = self.encoder.grid
+        terms: dict[str, str | None] = {"mechanism": "no noise", "epsilon": None, "scale": None, "sampler": None}
+        if self.model == "pure":
+            used = self.noise.laplace_scale_used(self._laplace_scale()) / grid
+            terms |= {"mechanism": "discrete Laplace", "scale": _short(used), "sampler": self.noise.name}
+        elif self.model == "zcdp":
+            variance = self.noise.gaussian_variance_used(self._gaussian_variance()) / grid**2
+            terms |= {"mechanism": "discrete Gaussian", "variance": _short(variance), "sampler": self.noise.name}
+        elif self.model == "local":
+            terms |= {"mechanism": "randomised response", "sampler": self.noise.name}
+        if self.budget is not None and self.model != "none":
+            terms["rho" if self.model == "zcdp" else "epsilon"] = text_of(self.budget)
+        return terms
+
+    def _laplace_scale(self) -> Fraction:
+        return self.encoder.grid / self._spend()
+
+    def _gaussian_variance(self) -> Fraction:
+        return self.encoder.grid**2 / (2 * self._spend())
+
+    def _spend(self) -> Fraction:
+        if self.budget is None or self.budget <= 0:
+            raise InputError("A private release needs a positive budget.")
+        return self.budget
+
+
+def _short(number: Fraction) -> str:
+    # A double's shortest decimal form names it exactly; written out in full it may have fifty digits.
+    near = float(number)
+    return repr(near) if Fraction(near) == number and not near.is_integer() else text_of(number)
+
+
+def live_mechanism(model: str, budget: Fraction | None, encoding: str, noise: object) -> Mechanism:
+    """The mechanism of a live trial; refuses noise that is not live."""
+    if not isinstance(noise, LiveNoise):
+        raise InputError("A live trial takes live noise only; seeded noise would let anyone with the seed undo it.")
+    return Mechanism(model, budget, Encoder(encoding, budget if model == "local" else None), noise)

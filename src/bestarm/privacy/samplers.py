@@ -1,0 +1,73 @@
+"""Exact samplers: integers in, integers out, no floating point anywhere.
+
+Every draw is made of uniform integers `below(n)`, so the law of the result is exactly the one stated, and not the
+law that rounding makes of it. The constructions are those of Canonne, Kamath and Steinke (2020), written here from
+their description. All parameters are Fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import isqrt
+from typing import TypeAlias
+
+Below: TypeAlias = Callable[[int], int]
+"""Draws a whole number uniformly from 0, ..., n - 1."""
+
+
+def bernoulli(below: Below, p: Fraction) -> bool:
+    """True with probability p, for 0 <= p <= 1."""
+    return below(p.denominator) < p.numerator
+
+
+def bernoulli_exp(below: Below, x: Fraction) -> bool:
+    """True with probability e^-x, for x >= 0: whole units of x one by one, then the alternating series for the rest."""
+    while x > 1:
+        if not _bernoulli_exp_below_one(below, Fraction(1)):
+            return False
+        x -= 1
+    return _bernoulli_exp_below_one(below, x)
+
+
+def _bernoulli_exp_below_one(below: Below, x: Fraction) -> bool:
+    # The first k with a failed toss of probability x/k is odd with probability e^-x.
+    k = 1
+    while below(x.denominator * k) < x.numerator:
+        k += 1
+    return k % 2 == 1
+
+
+def bernoulli_logistic(below: Below, x: Fraction) -> bool:
+    """True with probability e^x / (e^x + 1), for x >= 0: the truthful answer of randomised response."""
+    while True:
+        if below(2) == 1:
+            return True
+        if bernoulli_exp(below, x):
+            return False
+
+
+def discrete_laplace(below: Below, scale: Fraction) -> int:
+    """z with probability proportional to e^(-|z|/scale)."""
+    t, s = scale.numerator, scale.denominator
+    while True:
+        part = below(t)
+        if not bernoulli_exp(below, Fraction(part, t)):
+            continue
+        whole = 0
+        while bernoulli_exp(below, Fraction(1)):
+            whole += 1
+        size = (part + t * whole) // s
+        negative = below(2) == 1
+        if not (negative and size == 0):  # zero would come up twice
+            return -size if negative else size
+
+
+def discrete_gaussian(below: Below, variance: Fraction) -> int:
+    """z with probability proportional to e^(-z^2/(2 variance)), by rejection from a discrete Laplace."""
+    width = isqrt(variance.numerator // variance.denominator) + 1
+    while True:
+        z = discrete_laplace(below, Fraction(width))
+        off = abs(z) - variance / width
+        if bernoulli_exp(below, off * off / (2 * variance)):
+            return z
