@@ -117,7 +117,7 @@ def _name_of(algorithm: Algorithm) -> str:
 def entry_point(algorithm: Algorithm, sampler: Callable[[Any, int], float] | None = None) -> Run:
     """The entry point for built-in reward laws, or for a sampler of one's own (compiled on the spot)."""
     if sampler is None:
-        return make_entry_point(algorithm, people.draw_release, CATALOGUE.get(algorithm.name) is algorithm)
+        return make_entry_point(algorithm, people.draw_release, CATALOGUE.get(algorithm.name) == algorithm)
     return make_entry_point(algorithm, _draw_with(sampler), cached=False)
 
 
@@ -136,5 +136,5 @@ def _draw_with(sampler: Callable[[Any, int], float]) -> Callable[..., float]:
 
 def is_compiled(algorithm: Algorithm) -> bool:
     """Whether this machine has a compiled entry point of the algorithm, so that a run starts at once."""
-    compiled_before = CATALOGUE.get(algorithm.name) is algorithm and CACHE.is_dir()
+    compiled_before = CATALOGUE.get(algorithm.name) == algorithm and CACHE.is_dir()
     return compiled_before and any(CACHE.glob(f"**/*.{_name_of(algorithm)}-*.nbi"))

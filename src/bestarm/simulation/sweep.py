@@ -1,0 +1,113 @@
+"""Many scenarios, one long table: resumable, interruptible, the same for any number of jobs.
+
+A cell is a scenario with its number of runs and its cap. Finished cells are kept in a Parquet file whose metadata
+names the version and the seed; a cell that the file already holds is not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from bestarm import __version__
+from bestarm.errors import InputError
+from bestarm.files import replacing
+from bestarm.simulation.runs import Scenario, run_scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WRITE_EVERY_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scenario of a study, with the labels it carries in the table."""
+
+    labels: tuple[tuple[str, Any], ...]
+    scenario: Scenario
+    runs: int
+    max_samples: int
+
+    def key(self) -> str:
+        """Names everything that decides this cell's rows but the seed and the version."""
+        return json.dumps([self.scenario.describe(), self.runs, self.max_samples], sort_keys=True)
+
+
+SweepProgress: TypeAlias = Callable[[int, int, Cell], None]
+"""Told (cells finished, cells in all, the cell just finished)."""
+
+
+def run_sweep(
+    cells: Sequence[Cell],
+    *,
+    seed: int,
+    jobs: int = 1,
+    store: Path | None = None,
+    progress: SweepProgress | None = None,
+) -> pd.DataFrame:
+    """Run every cell that `store` does not hold yet and return the long table, one row a run, in the cells' order.
+
+    Finished cells are written to `store` as the sweep goes on, and once more if it is interrupted.
+    """
+    import pandas as pd
+
+    frames = {} if store is None else _read(store, seed)
+    wanted = [cell.key() for cell in cells]
+    written = time.monotonic()
+    try:
+        for done, (cell, key) in enumerate(zip(cells, wanted, strict=True), start=1):
+            if key not in frames:
+                frames[key] = _run(cell, key, seed, jobs)
+                if store is not None and time.monotonic() - written > WRITE_EVERY_SECONDS:
+                    write_table(pd.concat(frames.values(), ignore_index=True), store, seed)
+                    written = time.monotonic()
+            if progress:
+                progress(done, len(cells), cell)
+    finally:
+        if store is not None and frames:
+            write_table(pd.concat(frames.values(), ignore_index=True), store, seed)
+    return pd.concat([frames[key] for key in wanted], ignore_index=True).drop(columns="cell")
+
+
+def _run(cell: Cell, key: str, seed: int, jobs: int) -> pd.DataFrame:
+    results = run_scenario(cell.scenario, runs=cell.runs, seed=seed, jobs=jobs, max_samples=cell.max_samples)
+    frame = results.to_dataframe()
+    for position, (name, value) in enumerate(cell.labels):
+        frame.insert(position, name, value)
+    frame["max_samples"] = cell.max_samples
+    frame["seconds"] = results.seconds / cell.runs
+    frame["cell"] = key
+    frame.attrs.clear()
+    return frame
+
+
+def _read(store: Path, seed: int) -> dict[str, pd.DataFrame]:
+    import pyarrow.parquet as pq
+
+    if not store.exists():
+        return {}
+    try:
+        table = pq.read_table(store)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{store} is not a table of results; move it away or choose another folder.") from error
+    metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+    if metadata.get("bestarm.seed") != str(seed) or metadata.get("bestarm.version") != __version__:
+        return {}
+    return {str(key): rows for key, rows in table.to_pandas().groupby("cell", sort=False)}
+
+
+def write_table(frame: pd.DataFrame, path: Path, seed: int) -> None:
+    """Write the table as Parquet, whole or not at all, with version and seed in its metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    notes = {"bestarm.version": __version__, "bestarm.seed": str(seed)}
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary)
