@@ -1,0 +1,27 @@
+"""What identification must cost: divergences, characteristic times, optimal allocations, bounds, regimes."""
+
+from bestarm.theory.bounds import Bounds, Regime, bounds
+from bestarm.theory.characteristic import (
+    CharacteristicTime,
+    gaussian_beta_time,
+    kl_time,
+    private_time,
+    refined_time,
+    tv_time,
+)
+from bestarm.theory.divergences import d_eps, kl, tv
+
+__all__ = [
+    "Bounds",
+    "CharacteristicTime",
+    "Regime",
+    "bounds",
+    "d_eps",
+    "gaussian_beta_time",
+    "kl",
+    "kl_time",
+    "private_time",
+    "refined_time",
+    "tv",
+    "tv_time",
+]
