@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tests.naive import paper
-from tests.naive.tape import Story, Tape
 
 from bestarm.policy.algorithm import Algorithm, Design
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.simulation.compiled import Run, make_entry_point
 from bestarm.simulation.driver import pull_by_pull, release_by_release
+from tests.naive import paper
+from tests.naive.tape import Story, Tape
 
 ORACLES: dict[str, Callable[..., Story]] = {
     "adap-tt": paper.adap_tt,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
+from itertools import pairwise
 
 from scipy.optimize import minimize_scalar
 from scipy.special import zeta
+
 from tests.naive.tape import Story, Tape
 
 
-@lru_cache(maxsize=None)
+@cache
 def c_gauss(x: float) -> float:
     """min over l of (g(l) + x)/l, by a bounded search from many starting intervals."""
 
@@ -22,7 +24,7 @@ def c_gauss(x: float) -> float:
     edges = [0.5 + 1e-9, 0.55, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99, 0.999, 0.9999, 0.99999, 1 - 1e-7]
     found = [
         minimize_scalar(objective, bounds=(a, b), method="bounded", options={"xatol": 1e-12}).fun
-        for a, b in zip(edges, edges[1:], strict=False)
+        for a, b in pairwise(edges)
     ]
     return float(min(found))
 
@@ -61,9 +63,7 @@ def challenger(mean: list[float], total: list[int], leader: int, widening: float
     return min(others, key=lambda a: cost[a])
 
 
-def glr_stop(
-    mean: list[float], size: list[int], candidate: int, threshold: Callable[[int, int], float]
-) -> bool:
+def glr_stop(mean: list[float], size: list[int], candidate: int, threshold: Callable[[int, int], float]) -> bool:
     for b in range(len(mean)):
         if b != candidate:
             gap = mean[candidate] - mean[b]
@@ -167,9 +167,7 @@ def adap_tt_published(arms: int, epsilon: float, delta: float, tape: Tape, cap: 
 
     def threshold(a: int, b: int) -> float:
         n, m = p.size[a], p.size[b]
-        return (
-            risk + math.log(1 + math.log(n)) + math.log(1 + math.log(m)) + (1 / n + 1 / m) * risk**2 / epsilon**2
-        )
+        return risk + math.log(1 + math.log(n)) + math.log(1 + math.log(m)) + (1 / n + 1 / m) * risk**2 / epsilon**2
 
     while len(story.arms) < cap:
         if len(story.arms) < arms:
@@ -181,10 +179,7 @@ def adap_tt_published(arms: int, epsilon: float, delta: float, tape: Tape, cap: 
         if released and len(story.arms) >= arms:
             log_n = math.log(sum(size for _, size, _ in story.releases))
             leader = argmax(
-                [
-                    p.mean[a] + log_n / (epsilon * p.size[a]) + math.sqrt(log_n / (2 * p.size[a]))
-                    for a in range(arms)
-                ]
+                [p.mean[a] + log_n / (epsilon * p.size[a]) + math.sqrt(log_n / (2 * p.size[a])) for a in range(arms)]
             )
             if glr_stop(p.mean, p.size, leader, threshold):
                 story.verdict = leader

@@ -10,7 +10,9 @@ from bestarm.policy import elimination, explain, sampling, stopping
 from bestarm.policy.algorithm import Algorithm, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
 
-PAPER = "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
+PAPER = (
+    "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
+)
 RELEASED_CODE = "The released code of Azize et al. (2023), which differs from their Algorithm 2"
 
 
@@ -52,7 +54,7 @@ def adap_tt() -> Algorithm:
     return wrap(
         "adap-tt",
         sampling.top_two,
-        summary="AdaP-TT, the paper's Algorithm 2 as written: Top Two sampling in doubling batches, private GLR stopping",
+        summary="AdaP-TT, Algorithm 2 as written: Top Two sampling in doubling batches, private GLR stopping",
         source=f"{PAPER}, Algorithm 2",
         start=sampling.start_top_two,
         assigned=sampling.track,

@@ -81,6 +81,6 @@ def explain_elimination(state: Elimination, constants: EliminationConstants, lab
         return f"{active[0]} is the only arm left after {epoch - 1} epochs; every other fell too far below the best."
     slack = slack_of_epoch(epoch, len(active), int(state.epoch_size[0]), constants)
     return (
-        f"{len(active)} arms are still in ({', '.join(active)}); at the end of epoch {epoch} an arm is dropped when its "
-        f"estimate is more than {slack:.4g} below the best."
+        f"{len(active)} arms are still in ({', '.join(active)}); at the end of epoch {epoch} an arm is dropped when "
+        f"its estimate is more than {slack:.4g} below the best."
     )

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+
 from bestarm.policy.algorithm import UNDECIDED, Design
 from bestarm.policy.record import FloatArray, Record
 from bestarm.policy.sampling import TopTwo, first_release_missing, highest, people_counted
@@ -52,13 +54,13 @@ def phase_glr_constants(design: Design) -> GLRConstants:
 
 def ttucb_constants(design: Design) -> GLRConstants:
     """Constants of `ttucb_glr`: there are no phases, and so one C_G for all."""
-    table = 2 * c_gauss([[math.log((design.arms - 1) / design.delta) / 2]])
+    table = 2 * c_gauss(np.full((1, 1), math.log((design.arms - 1) / design.delta) / 2))
     return GLRConstants(design.arms, math.inf, design.delta, design.beta, table, table[0])
 
 
 def published_constants(design: Design) -> GLRConstants:
     """Constants of the published variants, whose thresholds use no C_G."""
-    nothing = c_gauss([[1.0]])
+    nothing = np.zeros((1, 1))
     return GLRConstants(design.arms, design.epsilon, design.delta, design.beta, nothing, nothing[0])
 
 
@@ -97,7 +99,7 @@ def published_threshold(record: Record, constants: GLRConstants, a: int, b: int)
     m = record.last_size[b]
     risk = math.log(1.0 / constants.delta)
     counts = math.log(1.0 + math.log(n)) + math.log(1.0 + math.log(m))
-    return risk + counts + (1.0 / n + 1.0 / m) * (risk / constants.epsilon) ** 2
+    return float(risk + counts + (1.0 / n + 1.0 / m) * (risk / constants.epsilon) ** 2)
 
 
 def beats_everyone(state: HasMean, constants: GLRConstants, candidate: int, threshold: Threshold) -> bool:

@@ -62,7 +62,7 @@ _registered: set[Callable[..., Any]] = set()
 
 
 def register(rule: Callable[..., Any], may_allocate: bool) -> None:
-    """Let compiled code call this plain function."""
+    """Let compiled code call this plain function. One that was registered before stays as it is."""
     if rule not in _registered:
         _registered.add(rule)
         if may_allocate:
@@ -73,7 +73,9 @@ def register(rule: Callable[..., Any], may_allocate: bool) -> None:
 
 def _functions(module: ModuleType) -> list[FunctionType]:
     return [
-        value for value in vars(module).values() if isinstance(value, FunctionType) and value.__module__ == module.__name__
+        value
+        for value in vars(module).values()
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
 
 
@@ -99,9 +101,8 @@ def make_entry_point(algorithm: Algorithm, draw: Callable[..., float], cached: b
         "DRAW": draw,
         "DRIVE": driver.release_by_release if algorithm.holds else driver.pull_by_pull,
     }
-    for rule in rules.values():
-        if not isinstance(rule, numba.core.dispatcher.Dispatcher):
-            register(rule, may_allocate=True)
+    for event, rule in rules.items():
+        register(rule, may_allocate=event in ("START", "DRAW"))
     name = _name_of(algorithm)
     run = FunctionType(_run.__code__, {**rules, "__name__": __name__}, name)
     run.__qualname__ = name

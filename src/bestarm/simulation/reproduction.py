@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bestarm.errors import InputError
 from bestarm.instance import PAPER_EPSILONS, PAPER_MEANS, Instance
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.simulation.cells import CellSummary, summarise
 from bestarm.simulation.runs import DEFAULT_MAX_SAMPLES, make_scenario
 from bestarm.simulation.sweep import Cell, SweepProgress, run_sweep
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DELTA: Final = 0.01
 FIGURES: Final = {1: (1, 2), 2: (1, 2, 3, 4, 5, 6)}
@@ -61,7 +59,7 @@ def reproduce(
     quick: bool = False,
     jobs: int = 1,
     progress: SweepProgress | None = None,
-) -> pd.DataFrame:
+) -> list[CellSummary]:
     """Run a figure's cells and write `figureN.png`, `results.parquet`, `results.csv` and `report.md` into `out`."""
     from bestarm.files import replacing
     from bestarm.plots import draw_reproduction
@@ -71,35 +69,10 @@ def reproduce(
     rows = run_sweep(cells, seed=seed, jobs=jobs, store=out / "results.parquet", progress=progress)
     with replacing(out / "results.csv") as temporary:
         rows.to_csv(temporary, index=False)
-    summary = summarise(rows)
-    for number in [n for n in FIGURES if set(FIGURES[n]) <= set(summary["instance"]) and n <= figure]:
-        shown = summary[summary["instance"].isin(FIGURES[number])]
+    summaries = summarise(rows, DELTA)
+    for number in range(1, figure + 1):
+        shown = [cell for cell in summaries if cell.instance in FIGURES[number]]
         draw_reproduction(shown, out / f"figure{number}.png")
     with replacing(out / "report.md") as temporary:
-        temporary.write_text(write_report(summary, seed=seed, quick=quick, figure=figure))
-    return summary
-
-
-def summarise(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell: mean and spread of the samples, errors, undecided runs, and the bounds it is held against."""
-    from bestarm.theory import bounds
-
-    cells = rows.groupby(["instance", "algorithm", "epsilon"], sort=False, dropna=False)
-    table = cells.agg(
-        runs=("samples", "size"),
-        mean=("samples", "mean"),
-        std=("samples", "std"),
-        median=("samples", "median"),
-        wrong=("wrong", "sum"),
-        undecided=("decided", lambda decided: int((~decided).sum())),
-        releases=("releases", "mean"),
-        cap=("max_samples", "first"),
-        seconds=("seconds", "sum"),
-    ).reset_index()
-    held = []
-    for row in table.itertuples():
-        private = not math.isnan(row.epsilon)
-        found = bounds(PAPER_MEANS[row.instance - 1], row.epsilon if private else 1e6, DELTA)
-        held.append((found.lower_bound_corollary, found.lower_bound_refined, found.regime_epsilon))
-    table[["lower_bound_corollary", "lower_bound_refined", "regime_epsilon"]] = held
-    return table
+        temporary.write_text(write_report(summaries, seed=seed, quick=quick, figure=figure, delta=DELTA))
+    return summaries

@@ -190,7 +190,15 @@ def run_scenario(
 
 def _compile(scenario: Scenario) -> None:
     """Compile in this process first: numba's cache races when several processes compile at once."""
-    run_chunk(scenario, 0, 0, 1, scenario.instance.arms)
+    from numba.core.errors import NumbaError
+
+    try:
+        run_chunk(scenario, 0, 0, 1, scenario.instance.arms)
+    except NumbaError as error:
+        raise InputError(
+            f"The algorithm {scenario.algorithm.name} cannot be compiled: its rules may use math, loops and array "
+            "indexing, and only `start` may make arrays (the cause has the compiler's words)."
+        ) from error
 
 
 def run_chunk(scenario: Scenario, seed: int, first: int, last: int, max_samples: int) -> np.ndarray[Any, Any]:

@@ -1,0 +1,136 @@
+"""What must hold at every step of a run, whatever the outcomes."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Algorithm, Design
+from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.record import assign, open_batch, release
+
+NAMES = [name for name in CATALOGUE if not name.startswith("evidence")]
+
+
+def steps(algorithm: Algorithm, design: Design, seed: int, people: int) -> Any:
+    """Drive a policy by hand, person by person, and yield (state, constants, arm, whether a batch was released)."""
+    rng = np.random.default_rng(seed)
+    constants = algorithm.constants(design)
+    state = algorithm.start(constants)
+    record = state.record
+    weights = np.zeros(design.arms)
+    for _ in range(people):
+        arm = algorithm.recruit(state, constants, weights)
+        assert arm != NOBODY
+        if arm == SEVERAL:
+            assert math.isclose(weights.sum(), 1)
+            assert (weights >= 0).all()
+            arm = int(rng.choice(design.arms, p=weights))
+        if record.assigned[arm] == record.places[arm]:
+            open_batch(record, arm, algorithm.size(state, constants, arm))
+        assign(record, arm, 1)
+        algorithm.assigned(state, constants, arm, 1)
+        full = bool(record.assigned[arm] == record.places[arm])
+        if full:
+            release(record, arm, int(record.newest_size[arm]), float(rng.normal(0.5, 0.3) * record.newest_size[arm]))
+            algorithm.released(state, constants, arm)
+        yield state, constants, arm, full
+        if full and algorithm.over(state, constants) != UNDECIDED:
+            return
+
+
+designs = st.builds(
+    Design,
+    arms=st.integers(2, 6),
+    delta=st.sampled_from([0.001, 0.05, 0.5]),
+    epsilon=st.sampled_from([0.01, 1.0, 30.0]),
+    beta=st.sampled_from([0.2, 0.5, 0.8]),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=15, deadline=None)
+@given(design=designs, seed=st.integers(0, 2**32 - 1))
+def test_public_quantities_change_only_with_releases(name: str, design: Design, seed: int) -> None:
+    algorithm = CATALOGUE[name]
+    before: Any = None
+    for state, _, _, released in steps(algorithm, design, seed, 120):
+        public = [state.mean.copy(), state.record.released.copy(), state.record.total.copy()]
+        if hasattr(state, "leader"):
+            public.append(state.leader.copy())
+        if before is not None and not released:
+            assert all(np.array_equal(a, b) for a, b in zip(before, public, strict=True))
+        before = public
+
+
+@pytest.mark.parametrize("name", ["adap-tt", "adap-tt-nonprivate", "adap-tt-published", "uniform"])
+@settings(max_examples=15, deadline=None)
+@given(design=designs, seed=st.integers(0, 2**32 - 1))
+def test_batches_double(name: str, design: Design, seed: int) -> None:
+    for state, _, arm, released in steps(CATALOGUE[name], design, seed, 150):
+        if released:
+            phase = int(state.record.released[arm])
+            assert state.record.last_size[arm] == (1 if phase == 1 else 2 ** (phase - 2))
+            assert state.record.assigned[arm] == 2 ** (phase - 1)
+
+
+@pytest.mark.parametrize("name", ["adap-tt", "adap-tt-nonprivate", "ttucb"])
+@settings(max_examples=15, deadline=None)
+@given(design=designs, seed=st.integers(0, 2**32 - 1))
+def test_tracking_gives_the_leader_its_share(name: str, design: Design, seed: int) -> None:
+    leader = -1
+    for state, _, _, _ in steps(CATALOGUE[name], design, seed, 150):
+        if leader >= 0:
+            assert state.led_pulls[leader] == math.floor(design.beta * state.led[leader]) + 1
+        leader = int(state.leader[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_explanations_name_arms_and_read_without_a_verdict(name: str) -> None:
+    algorithm = CATALOGUE[name]
+    labels = ["5 mg", "10 mg", "20 mg"]
+    design = Design(arms=3, delta=0.05, epsilon=1.0)
+    said = set()
+    for state, constants, _, _ in steps(algorithm, design, 3, 100):
+        before = copy.deepcopy(state)
+        said.add(algorithm.explain(state, constants, labels))
+        assert all(np.array_equal(a, b) for a, b in zip(before.record, state.record, strict=True)), (
+            "explaining must change nothing"
+        )
+    assert any(label in text for text in said for label in labels)
+
+
+def test_dp_se_waits_for_the_epochs_outcomes() -> None:
+    algorithm = CATALOGUE["dp-se"]
+    constants = algorithm.constants(Design(arms=2, delta=0.1, epsilon=1.0))
+    state = algorithm.start(constants)
+    weights = np.zeros(2)
+    for arm in (0, 1):
+        assert algorithm.recruit(state, constants, weights) == arm
+        size = algorithm.size(state, constants, arm)
+        open_batch(state.record, arm, size)
+        assign(state.record, arm, size)
+    assert algorithm.recruit(state, constants, weights) == NOBODY
+
+
+def test_adap_tt_keeps_enrolling_while_first_outcomes_are_late() -> None:
+    algorithm = CATALOGUE["adap-tt"]
+    constants = algorithm.constants(Design(arms=3, delta=0.1, epsilon=1.0))
+    state = algorithm.start(constants)
+    weights = np.zeros(3)
+    arms = []
+    for _ in range(9):
+        arm = algorithm.recruit(state, constants, weights)
+        if state.record.assigned[arm] == state.record.places[arm]:
+            open_batch(state.record, arm, algorithm.size(state, constants, arm))
+        assign(state.record, arm, 1)
+        algorithm.assigned(state, constants, arm, 1)
+        arms.append(arm)
+    assert arms == [0, 1, 2] * 3
+    assert state.record.places.tolist() == [4, 4, 4]

@@ -1,0 +1,48 @@
+"""The proven algorithms keep their promise, by a test that would catch twice the promised risk."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from scipy.stats import binom
+
+import bestarm as ba
+from bestarm.policy.catalogue import CATALOGUE
+
+DELTA, RUNS, FALSE_ALARM = 0.1, 600, 1e-4
+TOO_MANY = int(binom.isf(FALSE_ALARM, RUNS, DELTA)) + 1
+"""As many errors as this refute an error rate of DELTA."""
+
+PROVEN = [name for name, algorithm in CATALOGUE.items() if algorithm.proven]
+
+
+def test_the_test_would_catch_twice_delta() -> None:
+    assert binom.sf(TOO_MANY - 1, RUNS, DELTA) <= FALSE_ALARM
+    assert binom.sf(TOO_MANY - 1, RUNS, 2 * DELTA) > 0.999
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize("name", PROVEN)
+def test_proven_algorithms_err_at_most_delta_of_the_time(name: str, epsilon: float) -> None:
+    results = ba.simulate(
+        name, means=[0.6, 0.5, 0.5], epsilon=epsilon, delta=DELTA, runs=RUNS, seed=4, max_samples=10**6
+    )
+    assert results.wrong.sum() < TOO_MANY
+
+
+def test_a_hasty_rule_is_caught() -> None:
+    def first_ahead(state: Any, constants: Any) -> int:
+        for arm in range(constants.arms):
+            if state.record.released[arm] < 3:
+                return -1
+        best = 0
+        for arm in range(constants.arms):
+            if state.mean[arm] > state.mean[best]:
+                best = arm
+        return best
+
+    hasty = dataclasses.replace(CATALOGUE["uniform"], name="hasty", over=first_ahead)
+    results = ba.simulate(hasty, means=[0.6, 0.5, 0.5], epsilon=0.3, delta=DELTA, runs=RUNS, seed=4)
+    assert results.wrong.sum() >= TOO_MANY

@@ -1,0 +1,138 @@
+"""Simulated people draw from the laws they claim: each test accepts the right law and rejects one 10% off."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bestarm.errors import InputError
+from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, TruncatedNormal
+from bestarm.policy.algorithm import Design
+from bestarm.policy.catalogue import CATALOGUE
+from bestarm.simulation.people import (
+    DISCRETE_LAPLACE,
+    GRID,
+    LAPLACE,
+    NO_NOISE,
+    RANDOMISED_RESPONSE,
+    Noise,
+    World,
+    discrete_gaussian,
+    discrete_laplace,
+    draw_noise,
+    draw_release,
+    draw_sum,
+    noise_of,
+    people_of,
+)
+
+DRAWS = 20_000
+
+
+def p_value(
+    draws: np.ndarray[tuple[int], np.dtype[np.int64]], pmf: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> float:
+    """Chi-square goodness of fit on 0..len(pmf)-1 with the tails joined."""
+    seen = np.bincount(np.clip(draws, 0, len(pmf) - 1), minlength=len(pmf)).astype(float)
+    expected = pmf / pmf.sum() * len(draws)
+    keep = expected >= 10
+    seen = np.append(seen[keep], seen[~keep].sum())
+    expected = np.append(expected[keep], expected[~keep].sum())
+    return float(stats.chisquare(seen + 1e-12, expected + 1e-12, sum_check=False).pvalue)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_discrete_laplace_has_its_law_and_no_other(epsilon: float) -> None:
+    rng = np.random.default_rng(5)
+    draws = np.array([discrete_laplace(rng, epsilon) for _ in range(4 * DRAWS)])
+    z = np.arange(-60, 61)
+    assert p_value(draws + 60, np.exp(-epsilon * abs(z))) > 1e-3
+    assert p_value(draws + 60, np.exp(-1.1 * epsilon * abs(z))) < 1e-6
+
+
+@pytest.mark.parametrize("sigma", [0.8, 3.0, 12.5])
+def test_discrete_gaussian_has_its_law_and_no_other(sigma: float) -> None:
+    rng = np.random.default_rng(6)
+    draws = np.array([discrete_gaussian(rng, sigma) for _ in range(DRAWS)])
+    z = np.arange(-90, 91)
+    assert p_value(draws + 90, np.exp(-(z**2) / (2 * sigma**2))) > 1e-3
+    assert p_value(draws + 90, np.exp(-(z**2) / (2 * (1.1 * sigma) ** 2))) < 1e-6
+
+
+def test_continuous_laplace_has_the_scale_of_its_budget() -> None:
+    rng = np.random.default_rng(7)
+    draws = [draw_noise(rng, Noise(LAPLACE, 1 / 0.4, 1)) for _ in range(DRAWS)]
+    assert stats.kstest(draws, stats.laplace(scale=2.5).cdf).pvalue > 1e-3
+    assert stats.kstest(draws, stats.laplace(scale=2.75).cdf).pvalue < 1e-6
+
+
+def test_randomised_response_flips_with_the_right_probability() -> None:
+    rng = np.random.default_rng(8)
+    people = people_of(Instance.bernoulli([0.2, 0.9]), binarised=False)
+    truth = math.e / (1 + math.e)
+    draws = np.array(
+        [int(draw_release(rng, World(people, Noise(RANDOMISED_RESPONSE, truth, 1)), 0, 30)) for _ in range(DRAWS)]
+    )
+    counts = np.arange(31)
+    assert p_value(draws, stats.binom(30, 0.2 * truth + 0.8 * (1 - truth)).pmf(counts)) > 1e-3
+    assert p_value(draws, stats.binom(30, 0.2 * truth + 0.8 * (1 - truth) * 1.1).pmf(counts)) < 1e-6
+
+
+@pytest.mark.parametrize("grid", [1, GRID])
+@pytest.mark.parametrize(
+    "law", [Bernoulli(0.3), Beta(2.0, 5.0), TruncatedNormal(0.8, 0.4), Empirical([0.0, 0.25, 0.25, 1.0, 0.7])]
+)
+def test_sums_have_the_mean_of_their_law(law: RewardLaw, grid: int) -> None:
+    rng = np.random.default_rng(9)
+    people = people_of(Instance((law, Bernoulli(0.5))), binarised=False)
+    sums = np.array([draw_sum(rng, people, 0, 25, grid) for _ in range(4000)])
+    error = float(sums.std() / math.sqrt(sums.size))
+    assert abs(sums.mean() - 25 * law.mean) < 4 * error
+    assert error < 25 * law.mean * 0.02, "the test must notice a mean 10% off"
+    if grid == GRID:
+        np.testing.assert_array_equal(sums * GRID, np.round(sums * GRID))
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0])
+@pytest.mark.parametrize("size", [1, 2, 1000, 10**9])
+def test_certain_outcomes_are_certain(mean: float, size: int) -> None:
+    people = people_of(Instance.bernoulli([mean, 0.5]), binarised=False)
+    assert draw_sum(np.random.default_rng(1), people, 0, size, 1) == mean * size
+
+
+def test_empirical_sums_have_the_variance_of_the_sample() -> None:
+    sample = [0.0, 0.1, 0.1, 0.9, 1.0, 1.0]
+    people = people_of(Instance((Empirical(sample), Bernoulli(0.5))), binarised=False)
+    rng = np.random.default_rng(2)
+    sums = np.array([draw_sum(rng, people, 0, 40, 1) for _ in range(DRAWS)])
+    assert sums.var() == pytest.approx(40 * np.var(sample), rel=0.05)
+
+
+def test_each_privacy_model_gets_its_noise() -> None:
+    paper, dp_se = CATALOGUE["adap-tt"], CATALOGUE["dp-se"]
+    assert noise_of(paper, Design(2, 0.1, 0.5)) == Noise(LAPLACE, 2.0, 1)
+    assert noise_of(dp_se, Design(2, 0.1, 0.5, privacy="none")) == Noise(NO_NOISE, 0.0, 1)
+    assert DISCRETE_LAPLACE != LAPLACE
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Bernoulli(1.2),
+        lambda: Bernoulli(math.nan),
+        lambda: Beta(0.0, 1.0),
+        lambda: TruncatedNormal(50.0, 1.0),
+        lambda: TruncatedNormal(0.5, -1.0),
+        lambda: Empirical([]),
+        lambda: Empirical([0.5, 1.5]),
+        lambda: Instance.bernoulli([0.5]),
+    ],
+)
+def test_impossible_laws_are_refused_in_one_sentence(make: object) -> None:
+    with pytest.raises(InputError) as caught:
+        make()  # type: ignore[operator]
+    assert str(caught.value).count("\n") == 0
+    assert str(caught.value).endswith(".")
