@@ -36,8 +36,8 @@ def _kl_from_difference(difference: Floats, m: Floats, one_minus_m: Floats) -> F
     ratio = np.where(far, 1.0, difference / np.where(far, 1.0, m))
     both = entropy_excess(np.stack((ratio, -difference / one_minus_m)))
     from_above = difference * (np.log(np.where(far, difference, 1.0)) - np.log(m)) - difference
-    above: Floats = np.where(far, from_above, m * both[0])
-    return above + one_minus_m * both[1]
+    total: Floats = np.where(far, from_above, m * both[0]) + one_minus_m * both[1]
+    return total
 
 
 def kl(x: ArrayLike, y: ArrayLike) -> Floats:

@@ -1,0 +1,36 @@
+"""Options that several commands share, so that they mean and say the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from bestarm.errors import InputError
+
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
+Means: TypeAlias = Annotated[
+    str, typer.Option("--means", metavar="M", help="The arms' mean outcomes, separated by commas: 0.95,0.9,0.5.")
+]
+Epsilon: TypeAlias = Annotated[
+    float, typer.Option("--epsilon", metavar="E", help="Privacy budget ε > 0; smaller means more privacy.")
+]
+Delta: TypeAlias = Annotated[
+    float, typer.Option("--delta", metavar="D", help="Risk δ of recommending a wrong arm, between 0 and 1.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same answer.")]
+
+
+def parse_means(text: str) -> list[float]:
+    """The numbers of `--means 0.95,0.9,0.5`; their range is the library's to check."""
+    parts = [part.strip() for part in text.split(",")]
+    numbers = []
+    for part in parts:
+        try:
+            numbers.append(float(part))
+        except ValueError:
+            raise InputError(
+                f"--means holds {part!r}, which is not a number; give numbers between 0 and 1 separated by commas, "
+                "as in --means 0.95,0.9,0.5."
+            ) from None
+    return numbers
