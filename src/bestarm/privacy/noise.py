@@ -13,6 +13,7 @@ import secrets
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import lru_cache
+from importlib.metadata import version
 from typing import Any
 
 from bestarm.errors import InputError
@@ -72,13 +73,12 @@ class OpenDPNoise(LiveNoise):
 
     def __init__(self) -> None:
         try:
-            import opendp
             import opendp.prelude as dp
         except ImportError as missing:
             raise InputError("OpenDP is not installed; install bestarm[opendp], or use SystemNoise.") from missing
         dp.enable_features("contrib")
         self._dp = dp
-        self.name = f"OpenDP {getattr(opendp, '__version__', '')}".strip()
+        self.name = f"OpenDP {version('opendp')}"
         self._measurement = lru_cache(maxsize=64)(self._make)
 
     def _make(self, kind: str, scale: float) -> Any:

@@ -1,0 +1,76 @@
+"""The tables of a store. Every change here needs a migration in migrations/versions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+
+metadata: Final = sa.MetaData()
+
+trials: Final = sa.Table(
+    "trials",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("design", sa.Text, nullable=False),
+    sa.Column("key", sa.LargeBinary, nullable=False),
+    sa.Column("seq", sa.BigInteger, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+    sa.Column("book", sa.Text, nullable=False),
+)
+
+events: Final = sa.Table(
+    "events",
+    metadata,
+    sa.Column("trial", sa.Integer, sa.ForeignKey("trials.id"), primary_key=True),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("secret", sa.Text),
+    sa.Column("salt", sa.LargeBinary),
+    sa.Column("hash", sa.Text, nullable=False),
+)
+
+assignments: Final = sa.Table(
+    "assignments",
+    metadata,
+    sa.Column("trial", sa.Integer, sa.ForeignKey("trials.id"), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("arm", sa.Integer, nullable=False),
+    sa.Column("batch", sa.BigInteger, nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("stage", sa.Text, nullable=False),
+    sa.Column("outcome", sa.Text),
+    sa.Column("value", sa.BigInteger),
+    sa.Index("assignments_by_subject", "trial", "subject"),
+)
+
+batches: Final = sa.Table(
+    "batches",
+    metadata,
+    sa.Column("trial", sa.Integer, sa.ForeignKey("trials.id"), primary_key=True),
+    sa.Column("arm", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("index", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("assigned", sa.BigInteger, nullable=False),
+    sa.Column("resolved", sa.BigInteger, nullable=False),
+    sa.Column("total", sa.BigInteger, nullable=False),
+    sa.Column("position", sa.BigInteger),
+    sa.Column("filled_at", sa.BigInteger),
+    sa.Column("released_at", sa.BigInteger),
+    sa.Column("release", sa.BigInteger),
+    sa.Column("terms", sa.Text),
+    sa.Index("batches_by_position", "trial", "position"),
+)
+
+state: Final = sa.Table(
+    "state",
+    metadata,
+    sa.Column("trial", sa.Integer, sa.ForeignKey("trials.id"), primary_key=True),
+    sa.Column("array", sa.Text, primary_key=True),
+    sa.Column("bytes", sa.LargeBinary, nullable=False),
+)

@@ -1,0 +1,75 @@
+"""A store in one SQLite file: the default, for one machine.
+
+The write-ahead log lets readers and the writer work side by side; `synchronous=FULL` makes a commit wait for the disk,
+so that a release somebody saw is never lost. `BEGIN IMMEDIATE` gives each writer its turn.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import SQLAlchemyError
+
+from bestarm.errors import InputError, OperationError
+from bestarm.storage.migrate import bring_up_to_date
+from bestarm.storage.sql import TRIAL, SQLStore
+
+PATIENCE = 30.0
+"""Seconds a writer waits for its turn."""
+
+
+class SQLiteStore(SQLStore):
+    """Trials in a file."""
+
+    def __init__(self, path: str | Path, create: bool = False) -> None:
+        file = Path(path)
+        if not file.exists() and not create:
+            raise InputError(f"There is no trial store at {path}; create a trial there first.")
+        if file.is_dir() or not file.parent.is_dir():
+            raise InputError(f"{path} cannot be a trial store: it has to be a file in a folder that exists.")
+        engine = sa.create_engine(f"sqlite:///{file}", connect_args={"timeout": PATIENCE})
+        event.listen(engine, "connect", _set_up)
+        event.listen(engine, "begin", _begin)
+        super().__init__(engine, str(path))
+        try:
+            with self._block(self._begin_writing) as connection:
+                bring_up_to_date(connection)
+        except OperationError as error:
+            self.close()
+            if "not a database" in str(error):
+                raise InputError(f"{path} is not a trial store: the file is no SQLite database.") from error
+            raise
+
+    def _begin_writing(self) -> sa.Connection:
+        return self._begin("IMMEDIATE")
+
+    def _begin_reading(self) -> sa.Connection:
+        return self._begin("DEFERRED")
+
+    def _begin(self, how: str) -> sa.Connection:
+        connection = self.engine.connect().execution_options(begin=how)
+        try:
+            connection.begin()
+        except SQLAlchemyError:
+            connection.close()
+            raise
+        return connection
+
+    def _locked_trial(self, connection: sa.Connection, name: str) -> Any:
+        return connection.execute(TRIAL, {"name": name}).first()
+
+
+def _set_up(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # transactions are begun by us, not by the driver
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: sa.Connection) -> None:
+    how = connection.get_execution_options().get("begin", "DEFERRED")
+    connection.exec_driver_sql(f"BEGIN {how}")

@@ -1,0 +1,69 @@
+"""What a trial answers. Everything here may be shown to the person who asked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a trial ended: the recommended arm, or None if it ended without one, and why."""
+
+    arm: str | None
+    reason: str
+    by: str
+    """"evidence", "participants" (the largest number was reached) or "ended" (by a person)."""
+    caveat: str | None = None
+    """What must stand beside the result, if the algorithm's error rate is not proven."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The answer to `ask`. Once the trial has stopped, `id` and `arm` are None and the verdict is there."""
+
+    id: str | None
+    arm: str | None
+    told: bool
+    verdict: Verdict | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the trial is over."""
+        return self.verdict is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        if self.verdict is not None:
+            return {"assignment": None, "arm": None, "told": False, "stopped": True, "verdict": self.verdict.to_json()}
+        return {"assignment": self.id, "arm": self.arm, "told": self.told, "stopped": False, "verdict": None}
+
+
+@dataclass(frozen=True)
+class OpenAssignment:
+    """An assignment whose outcome is awaited: what staff see of it."""
+
+    id: str
+    arm: str
+    assigned_at: str
+    due_at: str | None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found: whether everything fits, and the first event that does not."""
+
+    ok: bool
+    events: int
+    head: str
+    first_bad: int | None = None
+    """The number of the first event that does not fit; None if all do, or if only the books differ from the log."""
+    problem: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)

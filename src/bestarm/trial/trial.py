@@ -1,0 +1,318 @@
+"""A trial with real people: durable, resumable, and private by construction.
+
+Every request is one transaction: read the books, let the desk turn the request into events, append them, write the
+books. Whatever was acknowledged is on disk; whatever was not never happened. Between requests nothing is kept in memory
+but a copy of the policy's state, which is used only while nobody else has written.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bestarm.errors import InputError
+from bestarm.policy.algorithm import Algorithm
+from bestarm.privacy.encoding import exact
+from bestarm.privacy.mechanism import Mechanism, live_mechanism
+from bestarm.privacy.noise import LiveNoise, live_noise
+from bestarm.storage import open_store
+from bestarm.storage.contract import Assignment, Reading, Store, Writing
+from bestarm.storage.events import SALT_BYTES, Event, chained
+from bestarm.trial import identity, outlook
+from bestarm.trial.answers import Asked, OpenAssignment, Verdict, Verification
+from bestarm.trial.design import DEFAULT_ALGORITHM, TrialDesign, make_design, resolve
+from bestarm.trial.desk import Desk
+from bestarm.trial.fold import MICROSECONDS, Fold, Rules
+from bestarm.trial.policy_state import fill, to_bytes
+from bestarm.trial.public import PublicView, ledger_of, status_of
+
+Answer = TypeVar("Answer")
+Clock = Callable[[], float]
+"""Seconds since 1970."""
+
+STAFF = "staff"
+"""Who did it, when nobody says."""
+
+
+class Trial:
+    """One trial in a store. `create` makes it; `open` finds it again, from any process that reaches the store."""
+
+    def __init__(
+        self, store: Store, name: str, rules: Rules, key: bytes, noise: LiveNoise | None, clock: Clock
+    ) -> None:
+        self.name = name
+        self.design: TrialDesign = rules.design
+        self._store = store
+        self._rules = rules
+        self._key = key
+        self._clock = clock
+        self._door: Mechanism = live_mechanism(
+            rules.design.privacy, rules.design.budget, rules.design.encoding, noise or live_noise()
+        )
+        self._lock = threading.RLock()
+        self._state: Any = None
+        self._saved: dict[str, bytes] = {}
+        self._seq: int | None = None
+
+    @classmethod
+    def create(
+        cls,
+        store: str | Path | Store,
+        *,
+        name: str,
+        arms: list[str] | tuple[str, ...],
+        delta: object,
+        epsilon: object = None,
+        algorithm: str | Algorithm = DEFAULT_ALGORITHM,
+        privacy: str | None = None,
+        rho: object = None,
+        outcomes: str = "unit",
+        low: object = 0,
+        high: object = 1,
+        lower_is_better: bool = False,
+        indifference: object = 0,
+        max_participants: int | None = None,
+        follow_up: str | int | None = None,
+        withdrawal: str | None = None,
+        contributions: int = 1,
+        allocation: str = "random",
+        actor: str = STAFF,
+        noise: LiveNoise | None = None,
+        clock: Clock = time.time,
+    ) -> Trial:
+        """Create a trial; its design is frozen from here on."""
+        design, rules_of = make_design(
+            arms,
+            epsilon,
+            delta,
+            algorithm,
+            privacy,
+            rho,
+            outcomes,
+            low,
+            high,
+            lower_is_better,
+            indifference,
+            max_participants,
+            follow_up,
+            withdrawal,
+            contributions,
+            allocation,
+        )
+        if not name.strip() or len(name) > 100 or not name.isprintable():
+            raise InputError("A trial needs a name of 1 to 100 printable characters.")
+        rules = Rules(design, rules_of, rules_of.constants(design.for_policy()))
+        key = secrets.token_bytes(identity.KEY_BYTES)
+        with _opened(store, create=True) as place:
+            trial = cls(place, name, rules, key, noise, clock)
+            with place.add(name, design.to_json(), key) as writing:
+                state = rules.fresh_state()
+                trial._desk(writing, state).emit("created", actor, {"name": name, "design": design.to_json()})
+                writing.save_state(to_bytes(state))
+        return trial
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Path | Store,
+        *,
+        name: str,
+        algorithm: Algorithm | None = None,
+        noise: LiveNoise | None = None,
+        clock: Clock = time.time,
+    ) -> Trial:
+        """Find a trial again. An algorithm of one's own that was passed to `create` as an object is passed here too."""
+        with _opened(store) as place:
+            with place.reading(name) as reading:
+                design, key = TrialDesign.from_json(reading.design), reading.key
+            if algorithm is not None and algorithm.name != design.algorithm:
+                raise InputError(f"This trial runs the algorithm {design.algorithm}, not {algorithm.name}.")
+            rules_of = algorithm or resolve(design.algorithm)
+            rules = Rules(design, rules_of, rules_of.constants(design.for_policy()))
+            return cls(place, name, rules, key, noise, clock)
+
+    def ask(self, subject: str, actor: str = STAFF) -> Asked:
+        """The subject's assignment: the one it holds, or a new one. Safe to repeat."""
+        return self.ask_many([subject], actor)[0]
+
+    def ask_many(self, subjects: Iterable[str], actor: str = STAFF) -> list[Asked]:
+        """Assignments for several subjects in one transaction, in this order; all or none."""
+        stand_ins = [identity.pseudonym(self._key, subject) for subject in subjects]
+        return self._write(lambda desk: [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins])
+
+    def tell(self, assignment: str, outcome: object, actor: str = STAFF) -> str:
+        """Record an outcome: "recorded", "already recorded", or "late" (kept, not used)."""
+        return self.tell_many([(assignment, outcome)], actor)[0]
+
+    def tell_many(self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF) -> list[str]:
+        """Record several outcomes in one transaction; if one cannot be, none is, and the error says what is wrong."""
+        pairs = [(assignment, exact(outcome, "The outcome")) for assignment, outcome in outcomes]
+        return self._write(lambda desk: [desk.tell(self._number(desk, who), x, actor) for who, x in pairs])
+
+    def correct(self, assignment: str, outcome: object, reason: str, actor: str = STAFF) -> str:
+        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
+        _needs_reason(reason)
+        value = exact(outcome, "The outcome")
+        return self._write(lambda desk: desk.correct(self._number(desk, assignment), value, reason, actor))
+
+    def withdraw(self, assignment: str, reason: str = "", actor: str = STAFF) -> str:
+        """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (batch closed)."""
+        return self._write(lambda desk: desk.withdraw(self._number(desk, assignment), reason, actor))
+
+    def pause(self, reason: str = "", actor: str = STAFF) -> str:
+        """Enrol nobody until `resume`; outcomes still come in."""
+        return self._write(lambda desk: desk.pause(reason, actor))
+
+    def resume(self, reason: str = "", actor: str = STAFF) -> str:
+        """Enrol again."""
+        return self._write(lambda desk: desk.resume(reason, actor))
+
+    def end(self, reason: str, actor: str = STAFF) -> str:
+        """Stop the trial for good without a recommendation, for safety or otherwise."""
+        _needs_reason(reason)
+        return self._write(lambda desk: desk.end(reason, actor))
+
+    def advance(self) -> None:
+        """Make the releases whose time has come; every other request does so too."""
+        self._write(lambda desk: desk.settle())
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """How the trial ended; None while it runs."""
+        with self._seen() as (reading, _):
+            return outlook.verdict_of(self._rules, reading.book)
+
+    def view(self) -> PublicView:
+        """Everything that may be known about the trial."""
+        with self._seen() as (reading, fold):
+            return outlook.public_view(self.name, fold, reading)
+
+    def status(self) -> dict[str, Any]:
+        """The public state as plain data."""
+        return status_of(self.view())
+
+    def ledger(self) -> dict[str, Any]:
+        """The privacy ledger as plain data."""
+        return ledger_of(self.view())
+
+    def open_assignments(self) -> list[OpenAssignment]:
+        """The assignments whose outcomes are awaited, oldest first; for staff."""
+        with self._store.reading(self.name) as reading:
+            return [self._for_staff(a) for a in reading.assignments() if a.stage == "open"]
+
+    def verify(self) -> Verification:
+        """Replay the log from its first event, re-derive every decision, and compare with the books."""
+        from bestarm.trial.verify import verify
+
+        with self._store.reading(self.name) as reading:
+            return verify(self._rules, reading)
+
+    def close(self) -> None:
+        """Let go of the store; the end of a `with` block does so too."""
+        self._store.close()
+
+    def __enter__(self) -> Trial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, request: Callable[[Desk], Answer]) -> Answer:
+        with self._lock:
+            try:
+                with self._store.writing(self.name) as writing:
+                    if self._seq != writing.seq:
+                        self._load(writing)
+                    answer = request(self._desk(writing, self._state))
+                    arrays = to_bytes(self._state)
+                    writing.save_state({n: b for n, b in arrays.items() if self._saved[n] != b})
+                self._seq, self._saved = writing.seq, arrays
+            except BaseException:
+                self._seq = None  # whatever the state in memory has become, it is not what is on disk
+                raise
+            return answer
+
+    def _load(self, reading: Reading) -> None:
+        self._saved = reading.state()
+        self._state = self._rules.fresh_state()
+        fill(self._state, self._saved)
+
+    def _desk(self, writing: Writing, state: Any) -> Desk:
+        def log(kind: str, at: int, actor: str, body: dict[str, Any], secret: dict[str, Any] | None) -> None:
+            salt = None if secret is None else secrets.token_bytes(SALT_BYTES)
+            seq = writing.seq + 1
+            mark = chained(writing.head, seq, at, actor, kind, body, secret, salt)
+            writing.append(Event(seq, at, actor, kind, body, secret, salt, mark))
+
+        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing))
+
+    def _now(self, reading: Reading) -> int:
+        return max(int(self._clock() * MICROSECONDS), reading.book.at)
+
+    @contextmanager
+    def _seen(self) -> Iterator[tuple[Reading, Fold]]:
+        # What is shown includes every release whose time has come, so those are made first.
+        if self._rules.follow_up is not None:
+            with self._store.reading(self.name) as reading:
+                owed = self._fold(reading).owed(self._now(reading))
+            if owed is not None:
+                self.advance()
+        with self._store.reading(self.name) as reading:
+            yield reading, self._fold(reading)
+
+    def _fold(self, reading: Reading) -> Fold:
+        state = self._rules.fresh_state()
+        fill(state, reading.state())
+        return Fold(self._rules, reading, state)
+
+    def _asked(self, fold: Fold, assignment: Assignment | None) -> Asked:
+        if assignment is None:
+            return Asked(None, None, False, outlook.verdict_of(self._rules, fold.book))
+        label = self.design.arms[assignment.arm]
+        return Asked(identity.assignment_id(self._key, assignment.number), label, assignment.stage != "open")
+
+    def _number(self, desk: Desk, text: str) -> int:
+        number = identity.assignment_number(self._key, text)
+        if desk.fold.books.assignment(number) is None:
+            raise InputError(f"There is no assignment {text!r} in this trial; the id stands in the answer to ask.")
+        return number
+
+    def _for_staff(self, assignment: Assignment) -> OpenAssignment:
+        follow_up = self._rules.follow_up
+        return OpenAssignment(
+            identity.assignment_id(self._key, assignment.number),
+            self.design.arms[assignment.arm],
+            outlook.moment(assignment.at),
+            None if follow_up is None else outlook.moment(assignment.at + follow_up),
+        )
+
+
+def _needs_reason(reason: str) -> None:
+    if not reason.strip():
+        raise InputError("This needs a reason; it is kept in the log.")
+
+
+def trial_names(store: str | Path | Store) -> list[str]:
+    """The names of the trials in a store."""
+    with _opened(store) as place:
+        names = place.names()
+        if place is not store:
+            place.close()
+        return names
+
+
+@contextmanager
+def _opened(store: str | Path | Store, create: bool = False) -> Iterator[Store]:
+    # A store that we opened is let go again when what follows fails.
+    place = open_store(store, create)
+    try:
+        yield place
+    except BaseException:
+        if place is not store:
+            place.close()
+        raise

@@ -1,0 +1,5 @@
+"""Fixtures of the trial tests."""
+
+from tests.storage.places import place, postgres_place, postgres_server, sqlite_place
+
+__all__ = ["place", "postgres_place", "postgres_server", "sqlite_place"]

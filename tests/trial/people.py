@@ -1,0 +1,57 @@
+"""Helpers: a clock that tests move, noise that tests choose, and people who answer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from fractions import Fraction
+
+from bestarm.privacy.noise import LiveNoise
+from bestarm.trial.trial import Trial
+
+DAY = 86400.0
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class ChosenNoise(LiveNoise):
+    """Adds the given numbers (in outcome units of a 2^20 grid, or as they are), then zeros. For tests alone."""
+
+    name = "chosen"
+
+    def __init__(self, numbers: Iterable[int] = ()) -> None:
+        self._numbers = iter(numbers)
+
+    def laplace(self, scale: Fraction) -> int:
+        return next(self._numbers, 0)
+
+    def gaussian(self, variance: Fraction) -> int:
+        return next(self._numbers, 0)
+
+    def laplace_scale_used(self, scale: Fraction) -> Fraction:
+        return scale
+
+    def gaussian_variance_used(self, variance: Fraction) -> Fraction:
+        return variance
+
+
+def enrol(trial: Trial, means: dict[str, float], people: int, seed: int = 1, first: int = 0) -> int:
+    """Ask and tell for this many people, or until the trial stops; how many were enrolled."""
+    rng = random.Random(seed)
+    for number in range(people):
+        asked = trial.ask(f"subject {first + number}")
+        if asked.id is None or asked.arm is None:
+            return number
+        trial.tell(asked.id, int(rng.random() < means[asked.arm]))
+    return people
