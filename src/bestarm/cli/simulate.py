@@ -1,0 +1,141 @@
+"""`bestarm algorithms` and `bestarm simulate`: what there is, and how it does on a problem one knows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bestarm.cli.options import Delta, Json, Means, Seed, parse_means
+from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
+
+if TYPE_CHECKING:
+    from bestarm.simulation import Results, Scenario
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command("algorithms")(algorithms)
+    app.command("simulate")(simulate)
+
+
+def algorithms(as_json: Json = False) -> None:
+    """Every algorithm by name: what it does, what it promises, where it comes from."""
+    from bestarm.policy.catalogue import CATALOGUE
+
+    rows = [
+        {
+            "name": one.name,
+            "summary": one.summary,
+            "privacy": list(one.privacy),
+            "proven": one.proven,
+            "source": one.source,
+        }
+        for one in CATALOGUE.values()
+    ]
+    if as_json:
+        emit_json({"algorithms": rows})
+        return
+    for one in CATALOGUE.values():
+        promise = "error rate proven" if one.proven else f"{one.caveat}"
+        say(f"{one.name}", f"  {one.summary}.", f"  Privacy: {', '.join(one.privacy)}; {promise}. {one.source}.", "")
+
+
+def simulate(
+    means: Means,
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
+    ] = "evidence",
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", metavar="E", help="Privacy budget ε > 0; algorithms without privacy ignore it."),
+    ] = None,
+    delta: Delta = 0.01,
+    runs: Annotated[int, typer.Option("--runs", metavar="R", help="How many simulated trials.")] = 1000,
+    seed: Seed = 0,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
+    max_samples: Annotated[
+        int, typer.Option("--max-samples", metavar="N", help="A run that reaches this many people is undecided.")
+    ] = 10**8,
+    privacy: Annotated[
+        str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
+    ] = None,
+    rho: Annotated[float | None, typer.Option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
+    indifference: Annotated[
+        float, typer.Option("--indifference", metavar="G", help="Arms within G of the best are as good as the best.")
+    ] = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Simulate many trials of one design and say how many people they took and how often they were wrong."""
+    arms = parse_means(means)
+    from bestarm.instance import Instance
+    from bestarm.simulation import make_scenario, run_scenario
+
+    scenario = make_scenario(
+        algorithm,
+        Instance.bernoulli(arms),
+        epsilon=epsilon,
+        delta=delta,
+        privacy=privacy,
+        rho=rho,
+        indifference=indifference,
+    )
+    say_if_compiling(scenario.algorithm.name)
+    with progress_bar("Simulating") as progress:
+        results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, max_samples=max_samples, progress=progress)
+    bound = lower_bound(scenario)
+    if as_json:
+        emit_json({**asdict(results.summary()), "lower_bound_refined": bound, "caveat": scenario.algorithm.caveat})
+    else:
+        _show(scenario, results, bound)
+
+
+def say_if_compiling(*names: str) -> None:
+    """A cold first run takes a while: say why, on stderr."""
+    from bestarm.policy.catalogue import find
+    from bestarm.simulation.compiled import is_compiled
+
+    cold = [name for name in names if not is_compiled(find(name))]
+    if cold:
+        tell(f"Compiling {', '.join(cold)}: once on this machine, some seconds each.")
+
+
+def lower_bound(scenario: Scenario) -> float | None:
+    """The refined bound where there is one: not for ties, nor for the local and the zCDP model."""
+    from bestarm.theory import bounds
+
+    model, instance = scenario.design.privacy, scenario.instance
+    if instance.tied or model in ("local", "zcdp"):
+        return None
+    return bounds(
+        instance.means, scenario.design.epsilon if model == "pure" else 1e6, scenario.design.delta
+    ).lower_bound_refined
+
+
+def _show(scenario: Scenario, results: Results, bound: float | None) -> None:
+    summary = results.summary()
+    design = scenario.design
+    promise = {
+        "pure": f"ε = {design.epsilon:g}",
+        "local": f"local ε = {design.epsilon:g}",
+        "zcdp": f"ρ = {design.rho}",
+        "none": "no privacy",
+    }[design.privacy]
+    say(
+        f"{summary.runs:,} simulated trials of {summary.algorithm} with {design.arms} arms, {promise}, "
+        f"risk δ = {design.delta:g}."
+    )
+    rows = [
+        ("people, mean", count(summary.mean_samples)),
+        ("people, standard deviation", number(summary.std_samples)),
+        ("people, median", count(summary.median_samples)),
+        ("people, 90 % of trials need at most", count(summary.p90_samples)),
+        ("wrong recommendations", percent(summary.error_rate)),
+        (f"undecided at {results.max_samples:,} people", f"{summary.undecided:,}"),
+        ("interim releases, mean", number(summary.mean_releases)),
+    ]
+    if bound is not None:
+        rows.append(("no method needs fewer people than (mean)", count(bound)))
+        rows.append(("mean as a multiple of that bound", f"{summary.mean_samples / bound:.2f}" if bound > 0 else "–"))
+    show_table("What they took", ("", ""), rows, note=scenario.algorithm.caveat)
