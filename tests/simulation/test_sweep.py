@@ -12,7 +12,7 @@ import pytest
 import bestarm as ba
 from bestarm.instance import Instance
 from bestarm.simulation import sweep
-from bestarm.simulation.runs import make_scenario
+from bestarm.simulation.runs import make_scenario, run_scenario
 from bestarm.simulation.sweep import Cell, run_sweep
 
 
@@ -26,7 +26,7 @@ def make_cells(epsilons: list[float]) -> list[Cell]:
 
 def count_runs(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ran: list[float] = []
-    real = sweep.run_scenario
+    real = run_scenario
 
     def counted(scenario: Any, **settings: Any) -> Any:
         ran.append(scenario.design.epsilon)
