@@ -1,0 +1,154 @@
+"""Same releases in, same decisions out: the live desk and the simulator's driver fold a policy alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm
+from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.record import FloatArray
+from bestarm.simulation import driver
+from bestarm.storage.memory import MemoryBooks
+from bestarm.trial.design import make_design
+from bestarm.trial.desk import Desk
+from bestarm.trial.fold import Fold, Rules
+from bestarm.trial.trial import Trial
+
+MOST = 3000
+MEANS = (0.3, 0.8, 0.35)
+
+
+class Script:
+    """A door that hands out releases somebody else has drawn."""
+
+    def __init__(self, values: list[int]) -> None:
+        self.values = values
+
+    def encode(self, outcome: Fraction) -> int:
+        return 0
+
+    def release(self, total: int) -> int:
+        return self.values.pop(0)
+
+    def terms(self) -> dict[str, str | None]:
+        return {}
+
+
+def rules_for(algorithm: Algorithm, **changes: Any) -> Rules:
+    plan: dict[str, Any] = {"privacy": None, "rho": None, "outcomes": "binary", "low": 0, "high": 1}
+    plan |= {"lower_is_better": False, "indifference": 0, "max_participants": None, "follow_up": None}
+    plan |= {"withdrawal": None, "contributions": 1, "allocation": "random"}
+    design, found = make_design(["a", "b", "c"], 1, "0.1", algorithm, **(plan | changes))
+    return Rules(design, found, found.constants(design.for_policy()))
+
+
+def simulated(rules: Rules, seed: int) -> tuple[list[int], list[tuple[int, int, int]], int, int]:
+    """A run of the simulator's own driver: arms in order, releases (arm, size, steps), people, verdict."""
+    algorithm = rules.algorithm
+    arms: list[int] = []
+    releases: list[tuple[int, int, int]] = []
+
+    def assigned(state: Any, constants: Any, arm: int, people: int) -> None:
+        arms.extend([arm] * int(people))
+        algorithm.assigned(state, constants, arm, people)
+
+    def draw(rng: np.random.Generator, world: None, arm: int, size: int) -> float:
+        steps = round((rng.binomial(size, MEANS[arm]) + rng.laplace()) * rules.grid)
+        releases.append((arm, int(size), steps))
+        return steps / rules.grid
+
+    drive = driver.release_by_release if algorithm.holds else driver.pull_by_pull
+    people, verdict, _ = drive(
+        np.random.default_rng(seed),
+        None,
+        rules.constants,
+        MOST,
+        np.zeros(3, np.int64),
+        algorithm.start,
+        algorithm.size,
+        algorithm.recruit,
+        assigned,
+        algorithm.released,
+        algorithm.over,
+        draw,
+    )
+    return arms, releases, people, verdict
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_same_releases_in_same_decisions_out(name: str, seed: int) -> None:
+    rules = rules_for(CATALOGUE[name])
+    arms, releases, people, verdict = simulated(rules, seed)
+    coming = iter(arms)
+    books, log = MemoryBooks(), []
+
+    def keep(kind: str, at: int, actor: str, body: dict[str, Any], secret: Any) -> None:
+        log.append((kind, body))
+
+    def pick(weights: FloatArray) -> int:
+        arm = next(coming)
+        assert weights[arm] > 0
+        return arm
+
+    door = Script([steps for _, _, steps in releases])
+    desk = Desk(Fold(rules, books, rules.fresh_state()), door, keep, 0, pick)
+    for person in range(people):
+        before = desk.fold.recruiting()
+        assert before is not None
+        assignment = desk.ask(str(person), "me")
+        assert assignment is not None
+        if np.count_nonzero(before) == 1:
+            assert assignment.arm == next(coming)
+        desk.tell(assignment.number, Fraction(0), "me")
+    live = [(b["arm"], b["size"], b["value"]) for kind, b in log if kind == "released"]
+    assert live == releases
+    assert len(arms) == people
+    stopped = books.book.verdict
+    if verdict == UNDECIDED:
+        assert stopped is None
+    else:
+        assert stopped is not None
+        assert stopped["arm"] == rules.design.arms[verdict]
+
+
+def test_an_algorithm_of_ones_own_runs_live(sqlite_place: str) -> None:
+    def last_arm(state: Any, constants: Any, weights: FloatArray) -> int:
+        return int(weights.size) - 1 if state.record.assigned.min() > 0 else int(state.record.assigned.argmin())
+
+    own = replace(CATALOGUE["uniform"], name="mine", recruit=last_arm)
+    trial = Trial.create(sqlite_place, name="t", arms=["a", "b"], epsilon=1, delta=0.1, algorithm=own)
+    assert [trial.ask(f"p-{n}").arm for n in range(5)] == ["a", "b", "b", "b", "b"]
+    again = Trial.open(sqlite_place, name="t", algorithm=own)
+    assert again.ask("p-9").arm == "b"
+    assert again.verify().ok
+    named = "bestarm.policy.catalogue:CATALOGUE"
+    with pytest.raises(ValueError, match="not an Algorithm"):
+        Trial.create(sqlite_place, name="u", arms=["a", "b"], epsilon=1, delta=0.1, algorithm=named)
+    with pytest.raises(ValueError, match="no algorithm 'mine'"):
+        Trial.open(sqlite_place, name="t")
+
+
+def test_allocation_is_unpredictable_or_in_fixed_order(sqlite_place: str) -> None:
+    def side_by_side(state: Any, constants: Any, weights: FloatArray) -> int:
+        weights[:] = (0.5, 0.0, 0.5)
+        return SEVERAL
+
+    own = replace(CATALOGUE["uniform"], name="mine", recruit=side_by_side)
+
+    def arms_of(allocation: str) -> str:
+        plan: dict[str, Any] = {"arms": ["a", "b", "c"], "epsilon": 1, "delta": 0.1, "algorithm": own}
+        trial = Trial.create(sqlite_place, name=allocation, allocation=allocation, **plan)
+        asked = trial.ask_many([f"p-{n}" for n in range(60)])
+        assert trial.verify().ok
+        return "".join(str(a.arm) for a in asked)
+
+    assert arms_of("fixed") == "ac" * 30
+    drawn = arms_of("random")
+    assert set(drawn) == {"a", "c"}
+    assert "aaa" in drawn or "ccc" in drawn
