@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bestarm as ba
 from bestarm.instance import Beta, Empirical, Instance, TruncatedNormal
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.simulation.runs import make_scenario, run_chunk
+from bestarm.simulation.tables import read_table
 
 MEANS = [0.9, 0.5, 0.3]
 
@@ -157,3 +160,25 @@ def test_bad_input_is_one_clear_sentence(change: dict[str, Any], word: str) -> N
 def test_non_private_algorithms_ignore_epsilon() -> None:
     with_budget = ba.simulate("ttucb", means=MEANS, epsilon=0.01, delta=0.1, runs=5)
     assert same(with_budget, ba.simulate("ttucb", means=MEANS, delta=0.1, runs=5))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_results_are_saved_with_their_settings(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"runs.{ending}"
+    results = ba.simulate("dp-se", means=MEANS, epsilon=1, runs=4, seed=9)
+    results.save(path)
+    if ending == "parquet":
+        frame, notes = read_table(path)
+        assert notes["seed"] == "9"
+        assert notes["algorithm"] == "dp-se"
+    else:
+        frame = pd.read_csv(path)
+        assert (frame["seed"] == 9).all()
+        assert (frame["version"] == ba.__version__).all()
+    assert frame["samples"].tolist() == results.samples.tolist()
+
+
+def test_results_are_not_saved_as_something_else(tmp_path: Path) -> None:
+    with pytest.raises(ba.InputError, match=r"\.parquet or \.csv"):
+        ba.simulate("dp-se", means=MEANS, epsilon=1, runs=2).save(tmp_path / "runs.xlsx")
+    assert list(tmp_path.iterdir()) == []

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from bestarm import __version__
 from bestarm.errors import InputError
 from bestarm.instance import PAPER_EPSILONS, PAPER_MEANS, Instance
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.simulation.cells import CellSummary, summarise
 from bestarm.simulation.runs import DEFAULT_MAX_SAMPLES, make_scenario
 from bestarm.simulation.sweep import Cell, SweepProgress, run_sweep
+from bestarm.simulation.tables import write_table
 
 DELTA: Final = 0.01
 FIGURES: Final = {1: (1, 2), 2: (1, 2, 3, 4, 5, 6)}
@@ -67,8 +69,7 @@ def reproduce(
 
     cells = make_cells(figure, min(runs, QUICK_RUNS) if quick else runs, quick)
     rows = run_sweep(cells, seed=seed, jobs=jobs, store=out / "results.parquet", progress=progress)
-    with replacing(out / "results.csv") as temporary:
-        rows.to_csv(temporary, index=False)
+    write_table(rows, out / "results.csv", {"version": __version__, "seed": seed})
     summaries = summarise(rows, DELTA)
     for number in range(1, figure + 1):
         shown = [cell for cell in summaries if cell.instance in FIGURES[number]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +107,17 @@ class Results:
                 **{f"arm_{arm}": self.per_arm[:, arm] for arm in range(len(self.means))},
             }
         )
-        frame.attrs.update(
-            version=__version__, seed=self.seed, max_samples=self.max_samples, means=list(self.means), **self.scenario
-        )
+        frame.attrs.update(self._notes())
         return frame
+
+    def save(self, path: str | Path) -> None:
+        """Write one row a run as Parquet or CSV, by the name's ending, with version, seed and settings."""
+        from bestarm.simulation.tables import write_table
+
+        frame = self.to_dataframe()
+        frame.attrs.clear()
+        write_table(frame, Path(path), self._notes())
+
+    def _notes(self) -> dict[str, Any]:
+        settings = {"seed": self.seed, "max_samples": self.max_samples, "means": list(self.means)}
+        return {"version": __version__, **settings, **self.scenario}

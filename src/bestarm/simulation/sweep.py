@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bestarm import __version__
-from bestarm.errors import InputError
-from bestarm.files import replacing
 from bestarm.simulation.runs import Scenario, run_scenario
+from bestarm.simulation.tables import read_table, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,13 +63,13 @@ def run_sweep(
             if key not in frames:
                 frames[key] = _run(cell, key, seed, jobs)
                 if store is not None and time.monotonic() - written > WRITE_EVERY_SECONDS:
-                    write_table(pd.concat(frames.values(), ignore_index=True), store, seed)
+                    write_table(pd.concat(frames.values(), ignore_index=True), store, _notes(seed))
                     written = time.monotonic()
             if progress:
                 progress(done, len(cells), cell)
     finally:
         if store is not None and frames:
-            write_table(pd.concat(frames.values(), ignore_index=True), store, seed)
+            write_table(pd.concat(frames.values(), ignore_index=True), store, _notes(seed))
     return pd.concat([frames[key] for key in wanted], ignore_index=True).drop(columns="cell")
 
 
@@ -87,27 +86,13 @@ def _run(cell: Cell, key: str, seed: int, jobs: int) -> pd.DataFrame:
 
 
 def _read(store: Path, seed: int) -> dict[str, pd.DataFrame]:
-    import pyarrow.parquet as pq
-
     if not store.exists():
         return {}
-    try:
-        table = pq.read_table(store)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{store} is not a table of results; move it away or choose another folder.") from error
-    metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
-    if metadata.get("bestarm.seed") != str(seed) or metadata.get("bestarm.version") != __version__:
+    frame, notes = read_table(store)
+    if notes != {key: str(value) for key, value in _notes(seed).items()}:
         return {}
-    return {str(key): rows for key, rows in table.to_pandas().groupby("cell", sort=False)}
+    return {str(key): rows for key, rows in frame.groupby("cell", sort=False)}
 
 
-def write_table(frame: pd.DataFrame, path: Path, seed: int) -> None:
-    """Write the table as Parquet, whole or not at all, with version and seed in its metadata."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    notes = {"bestarm.version": __version__, "bestarm.seed": str(seed)}
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary)
+def _notes(seed: int) -> dict[str, Any]:
+    return {"version": __version__, "seed": seed}
