@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from bestarm.errors import InputError
 from bestarm.policy.record import FloatArray, Record
@@ -61,6 +61,14 @@ class Design:
     binary: bool = True
 
 
+class Standing(NamedTuple):
+    """How far the evidence against one rival of the leading arm has come; both numbers on the rule's own scale."""
+
+    rival: int
+    value: float
+    needed: float
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """A named composition of batching, sampling and stopping rules. The order of the fields is the order of events."""
@@ -91,6 +99,8 @@ class Algorithm:
     binarises: bool = False
     """Whether outcomes in [0, 1] become 0 or 1 by a coin of that probability before they are summed."""
     supports_indifference: bool = False
+    standings: Callable[[Any, Any], list[Standing]] | None = None
+    """For reports: the leading arm's standing against each rival, (state, constants); None if there is no such scale."""
 
     @property
     def caveat(self) -> str | None:

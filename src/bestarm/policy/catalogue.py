@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.policy import elimination, explain, sampling, stopping
+from bestarm.policy import elimination, explain, sampling, standings, stopping
 from bestarm.policy.algorithm import Algorithm, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
 
@@ -46,6 +46,7 @@ def wrap(
         released=released,
         over=stopping.private_glr,
         explain=explain.explain_private_glr,
+        standings=standings.private_glr_standings,
     )
 
 
@@ -78,6 +79,7 @@ def adap_tt_nonprivate() -> Algorithm:
         released=sampling.lead_nonprivate,
         over=stopping.phase_glr,
         explain=explain.explain_phase_glr,
+        standings=standings.phase_glr_standings,
     )
 
 
@@ -97,6 +99,7 @@ def ttucb() -> Algorithm:
         released=sampling.lead_ttucb,
         over=stopping.ttucb_glr,
         explain=explain.explain_ttucb_glr,
+        standings=standings.ttucb_standings,
     )
 
 
@@ -146,6 +149,7 @@ def adap_tt_published() -> Algorithm:
         released=sampling.lead_published,
         over=stopping.published_glr,
         explain=explain.explain_published_glr,
+        standings=standings.published_standings,
     )
 
 
