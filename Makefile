@@ -12,7 +12,7 @@ test: .venv/.test
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 --dist loadgroup
+	$(BIN)/pytest -q -n 2 --dist loadfile
 
 .venv/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing. Install it: sudo apt-get install python3 python3-venv"; exit 1; }

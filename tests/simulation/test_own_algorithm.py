@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import bestarm as ba
+from bestarm.policy.algorithm import NOBODY
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stopping import private_threshold
 
@@ -66,3 +68,13 @@ def test_the_same_rule_samples_less_than_uniform_does() -> None:
         "max_samples": 10**6,
     }
     assert ba.simulate(LUCB, **run).summary().mean_samples < ba.simulate("uniform", **run).summary().mean_samples
+
+
+def test_a_rule_that_recruits_nobody_does_not_hang() -> None:
+    def nobody(state: Any, constants: Any, weights: FloatArray) -> int:
+        return NOBODY
+
+    stuck = ba.wrap("stuck", nobody, summary="a rule that never recruits", source="user code")
+    for algorithm in (stuck, dataclasses.replace(stuck, holds=True)):
+        with pytest.raises(ValueError, match="recruits nobody"):
+            ba.simulate(algorithm, means=[0.9, 0.1], epsilon=1, runs=1)

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from bestarm.policy.algorithm import UNDECIDED
+from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED
 from bestarm.policy.record import FloatArray, IntArray, Record, assign, open_batch, release
+
+DEADLOCK = "The policy recruits nobody although every outcome is in, so the run could never end."
 
 
 def pull_by_pull(
@@ -39,7 +41,9 @@ def pull_by_pull(
     verdict = UNDECIDED
     while people < max_samples:
         arm = recruit(state, constants, weights)
-        if arm < 0:
+        if arm == NOBODY:
+            raise ValueError(DEADLOCK)
+        if arm == SEVERAL:
             arm = toss(rng, weights)
         if record.assigned[arm] == record.places[arm]:
             open_batch(record, arm, size(state, constants, arm))
@@ -82,7 +86,9 @@ def release_by_release(
     verdict = UNDECIDED
     while people < max_samples:
         alone = recruit(state, constants, weights)
-        if alone >= 0:
+        if alone == NOBODY:
+            raise ValueError(DEADLOCK)
+        if alone != SEVERAL:
             weights[:] = 0.0
             weights[alone] = 1.0
         for arm in range(per_arm.size):
