@@ -1,0 +1,82 @@
+"""The questions turned round: what can a given number of people afford?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from bestarm.planning.costs import Simulator
+from bestarm.planning.question import Question
+
+WITHOUT_PRIVACY = 100.0
+"""A budget at which noise has vanished: a release differs from the true sum with probability below 1e-40."""
+
+STRONGEST_PRIVACY = 1e-6
+SMALLEST_GAP = 1e-6
+CONFIDENCE = 0.9
+"""N people are enough when this share of simulated trials end within N."""
+
+TOLERANCE = 0.05
+"""The answers are found to within 5 percent, on the affordable side."""
+
+MOST_DESIGNS = 10
+"""How many designs one search may simulate, for the progress bar."""
+
+
+def smallest_epsilon(simulator: Simulator, question: Question, participants: int) -> float | None:
+    """The strongest privacy (smallest epsilon) that this many people afford, or None if they are too few for any."""
+
+    def enough(epsilon: float) -> bool:
+        return simulator.share_within(question.means, epsilon, participants) >= CONFIDENCE
+
+    def too_few(epsilon: float) -> bool:
+        return simulator.bound(question.means, epsilon) > participants
+
+    return _smallest(enough, too_few, STRONGEST_PRIVACY, WITHOUT_PRIVACY)
+
+
+def smallest_gap(simulator: Simulator, question: Question, epsilon: float, participants: int) -> float | None:
+    """The smallest lead of the best arm that this many people resolve, or None if they resolve none."""
+
+    def enough(gap: float) -> bool:
+        return simulator.share_within(question.with_gap(gap).means, epsilon, participants) >= CONFIDENCE
+
+    def too_few(gap: float) -> bool:
+        return simulator.bound(question.with_gap(gap).means, epsilon) > participants
+
+    return _smallest(enough, too_few, SMALLEST_GAP, question.widest_gap)
+
+
+def _smallest(
+    enough: Callable[[float], bool], too_few: Callable[[float], bool], lowest: float, highest: float
+) -> float | None:
+    """The smallest x in [lowest, highest] that is enough, by bisection of log x; enough is monotone in x.
+
+    `too_few` is the theory's quick answer: where it holds, nothing needs to be simulated.
+    """
+    if too_few(highest) or not enough(highest):
+        return None
+    low, high = math.log(lowest), math.log(highest)
+    if too_few(lowest):
+        theory_high = high
+        while theory_high - low > 0.01:
+            middle = 0.5 * (low + theory_high)
+            low, theory_high = (middle, theory_high) if too_few(math.exp(middle)) else (low, middle)
+        step = math.log(4.0)  # designs that are worth their name need a small multiple of the bound
+        while low + step < high:
+            if enough(math.exp(low + step)):
+                high = low + step
+            else:
+                low += step
+    elif enough(lowest):
+        return lowest
+    while high - low > math.log1p(TOLERANCE):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    return round_up(math.exp(high))
+
+
+def round_up(value: float) -> float:
+    """Up to three meaningful digits: an answer good to 5 percent should not look like more, nor promise too much."""
+    digit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return float(f"{math.ceil(value / digit - 1e-9) * digit:.3g}")

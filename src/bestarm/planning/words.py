@@ -1,0 +1,120 @@
+"""A plan in plain words: a clinician understands it without the paper, a statistician finds every symbol."""
+
+from __future__ import annotations
+
+import math
+
+from bestarm.planning.costs import is_private
+from bestarm.planning.inverse import CONFIDENCE, TOLERANCE
+from bestarm.planning.plan import FREE_WITHIN, Plan
+from bestarm.policy.catalogue import find
+
+
+def in_words(plan: Plan) -> list[str]:
+    """The plan as short paragraphs, most important first."""
+    return [
+        _headline(plan),
+        _where_they_go(plan),
+        _against_the_bound(plan),
+        _price_of_privacy(plan),
+        _if_the_gap_is_smaller(plan),
+        *_turned_round(plan),
+        *_cautions(plan),
+    ]
+
+
+def _people(value: float) -> str:
+    return f"{math.ceil(value - 1e-9):,}"
+
+
+def _headline(plan: Plan) -> str:
+    rivals = [mean for arm, mean in enumerate(plan.means) if arm != plan.means.index(max(plan.means))]
+    others = f"{min(rivals):g}" if min(rivals) == max(rivals) else f"{min(rivals):g} to {max(rivals):g}"
+    return (
+        f"Question: which of {len(plan.means)} arms is best, if the best has mean {max(plan.means):g} and the others "
+        f"{others} (gap {plan.gap:g})? At most {100 * plan.delta:g} % of trials may end with a wrong answer "
+        f"(δ = {plan.delta:g}), with privacy budget ε = {plan.epsilon:g}. "
+        f"Answer: plan for {_people(plan.expected_samples)} participants on average "
+        f"(standard error {_people(plan.standard_error)}, {plan.runs} simulated trials with {plan.algorithm}); "
+        f"9 trials in 10 end within {_people(plan.p90_samples)}."
+    )
+
+
+def _where_they_go(plan: Plan) -> str:
+    shares = ", ".join(f"arm {arm}: {_people(people)}" for arm, people in enumerate(plan.per_arm))
+    return f"On average they go to {shares}; totals are released {plan.releases:,.0f} times on the way."
+
+
+def _against_the_bound(plan: Plan) -> str:
+    ratio = plan.expected_samples / plan.lower_bound_refined if plan.lower_bound_refined > 0 else math.inf
+    time = "T_ε" if is_private(plan.algorithm) else "T*_KL"
+    return (
+        f"No method with the same promises can do with fewer than {_people(plan.lower_bound_refined)} on average "
+        f"(lower bound {time} · kl(1−δ, δ)); this design needs {ratio:.2g} times as many."
+    )
+
+
+def _price_of_privacy(plan: Plan) -> str:
+    if not is_private(plan.algorithm):
+        return f"Privacy has no price here, because {plan.algorithm} protects nobody; ε plays no part in its numbers."
+    extra = plan.expected_samples / plan.without_privacy
+    if extra <= 1.0 + FREE_WITHIN:
+        price = "adds nothing noticeable"
+    else:
+        price = f"multiplies the number of participants by {extra:.2g}"
+    start = (
+        f"Privacy at ε = {plan.epsilon:g} {price}: without it the same design needs {_people(plan.without_privacy)}."
+    )
+    free = (
+        f" Privacy is free (within {100 * FREE_WITHIN:g} %) from ε = {plan.free_epsilon:g} on."
+        if plan.free_epsilon is not None
+        else f" It is not free anywhere up to ε = {plan.by_epsilon[-1].epsilon:g}."
+    )
+    regime = (
+        f" In the paper's terms this is the {plan.regime} regime; the two regimes meet at "
+        f"ε = T*_TV/(6 T*_KL) = {plan.regime_epsilon:.2g}."
+    )
+    return start + free + regime
+
+
+def _if_the_gap_is_smaller(plan: Plan) -> str:
+    half = plan.sensitivity[-1]
+    return (
+        f"If the gap is only {half.gap:g} instead of {plan.gap:g}, the same design needs "
+        f"{_people(half.expected_samples)} participants on average, "
+        f"{half.expected_samples / plan.expected_samples:.2g} times as many; "
+        f"9 trials in 10 end within {_people(half.p90_samples)}."
+    )
+
+
+def _turned_round(plan: Plan) -> list[str]:
+    if plan.participants is None:
+        return []
+    people = f"{plan.participants:,} participants"
+    enough = f"{100 * CONFIDENCE:g} % of trials end within them; found to within {100 * TOLERANCE:g} %"
+    privacy = (
+        f"With {people} the strongest privacy at this gap is ε = {plan.smallest_epsilon:g} ({enough})."
+        if plan.smallest_epsilon is not None
+        else f"{people.capitalize()} are too few at this gap, even with no privacy at all."
+    )
+    gap = (
+        f"With {people} and ε = {plan.epsilon:g} the smallest gap that can be resolved is {plan.smallest_gap:g}."
+        if plan.smallest_gap is not None
+        else f"{people.capitalize()} resolve no gap at ε = {plan.epsilon:g}, not even a best arm that always succeeds."
+    )
+    return [privacy, gap] if is_private(plan.algorithm) else [gap]
+
+
+def _cautions(plan: Plan) -> list[str]:
+    algorithm = find(plan.algorithm)
+    cautions = []
+    if not algorithm.proven:
+        cautions.append(f"Caution: {plan.algorithm} has a heuristic threshold, not proven.")
+    elsewhere = [point.undecided for point in plan.by_epsilon] + [row.undecided for row in plan.sensitivity]
+    if plan.undecided or any(elsewhere):
+        cautions.append(
+            f"Caution: where a number is marked with ≥, some of the {plan.runs} simulated trials had not ended after "
+            f"{plan.max_samples:,} participants; they count with that number, so the truth is larger. "
+            f"In this plan: {plan.undecided}."
+        )
+    return cautions
