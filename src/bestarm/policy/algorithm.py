@@ -100,7 +100,7 @@ class Algorithm:
     """Whether outcomes in [0, 1] become 0 or 1 by a coin of that probability before they are summed."""
     supports_indifference: bool = False
     standings: Callable[[Any, Any], list[Standing]] | None = None
-    """For reports: the leading arm's standing against each rival, from (state, constants); None without such a scale."""
+    """For reports: how the leading arm stands against each rival, (state, constants); None without such a scale."""
 
     @property
     def caveat(self) -> str | None:

@@ -1,12 +1,9 @@
-"""Estimates and standings from releases alone."""
+"""Estimates from releases alone."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from bestarm.policy.algorithm import Algorithm
 from bestarm.trial.design import TrialDesign
-from bestarm.trial.public import Estimate, Released, Standing, in_outcome_units
+from bestarm.trial.public import Estimate, Released, in_outcome_units
 
 
 def estimates_of(design: TrialDesign, releases: list[Released]) -> list[Estimate]:
@@ -19,8 +16,3 @@ def estimates_of(design: TrialDesign, releases: list[Released]) -> list[Estimate
         mean = units(sum(r.value for r in mine) / people, 1) if people else None
         found.append(Estimate(arm, mean, None, None))
     return found
-
-
-def standings_of(algorithm: Algorithm, state: Any, constants: Any) -> list[Standing]:
-    """Filled in below."""
-    return []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
 from bestarm.storage.contract import Book, Reading
 from bestarm.trial.answers import Verdict
-from bestarm.trial.estimates import estimates_of, standings_of
-from bestarm.trial.fold import MICROSECONDS, Fold, Rules
+from bestarm.trial.estimates import estimates_of
+from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.public import PublicView, Released
 
 
@@ -25,6 +24,7 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
     else:
         state = "recruiting" if fold.book.stage == "open" else fold.book.stage
     labels = list(rules.design.arms)
+    standings = rules.algorithm.standings
     return PublicView(
         name=name,
         design=rules.design,
@@ -33,7 +33,7 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
         assigned=[int(count) for count in fold.record.assigned],
         releases=releases,
         estimates=estimates_of(rules.design, releases),
-        standings=standings_of(rules.algorithm, fold.state, rules.constants),
+        standings=[] if standings is None else standings(fold.state, rules.constants),
         explanation=rules.algorithm.explain(fold.state, rules.constants, labels),
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
@@ -50,8 +50,3 @@ def verdict_of(rules: Rules, book: Book) -> Verdict | None:
     if book.verdict is None:
         return None
     return Verdict(book.verdict["arm"], book.verdict["reason"], book.verdict["by"], rules.algorithm.caveat)
-
-
-def moment(at: int) -> str:
-    """A time in the books as text."""
-    return datetime.fromtimestamp(at / MICROSECONDS, UTC).isoformat(timespec="seconds")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from bestarm.policy.algorithm import Standing
 from bestarm.trial.answers import Verdict
 from bestarm.trial.design import TrialDesign
 
@@ -36,15 +37,6 @@ class Estimate:
     mean: float | None
     low: float | None
     high: float | None
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How far the evidence against one rival of the leading arm has come."""
-
-    rival: int
-    value: float
-    needed: float
 
 
 @dataclass(frozen=True)

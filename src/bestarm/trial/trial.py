@@ -23,11 +23,12 @@ from bestarm.privacy.noise import LiveNoise, live_noise
 from bestarm.storage import open_store
 from bestarm.storage.contract import Assignment, Reading, Store, Writing
 from bestarm.storage.events import SALT_BYTES, Event, chained
-from bestarm.trial import identity, outlook
+from bestarm.trial import exchange, identity, outlook
 from bestarm.trial.answers import Asked, OpenAssignment, Verdict, Verification
 from bestarm.trial.design import DEFAULT_ALGORITHM, TrialDesign, make_design, resolve
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules
+from bestarm.trial.moments import moment
 from bestarm.trial.policy_state import fill, to_bytes
 from bestarm.trial.public import PublicView, ledger_of, status_of
 
@@ -200,6 +201,40 @@ class Trial:
         """The privacy ledger as plain data."""
         return ledger_of(self.view())
 
+    def report(self, out: str | Path) -> dict[str, str]:
+        """Write the report (report.html, report.json) into a folder; the paths."""
+        view = self.view()
+        with self._store.reading(self.name) as reading:
+            head = reading.head
+        return exchange.write_report(view, head, out)
+
+    def export_public(self, out: str | Path) -> dict[str, str]:
+        """Write everything public into a folder as CSV and JSON; the paths."""
+        return exchange.write_public(self.view(), out)
+
+    def export_confidential(self, out: str | Path) -> dict[str, str]:
+        """Write every assignment with its outcome and the whole log into a folder: confidential. The paths."""
+        with self._store.reading(self.name) as reading:
+            return exchange.write_confidential(self._rules, reading, out)
+
+    def tell_csv(self, path: str | Path, actor: str = STAFF) -> list[exchange.RowAnswer]:
+        """Record the outcomes in a CSV file (columns assignment, outcome), all or none; an answer for each line."""
+        rows = exchange.read_outcomes(path)
+        return self._write(lambda desk: self._tell_rows(desk, rows, actor))
+
+    def _tell_rows(self, desk: Desk, rows: list[exchange.Row], actor: str) -> list[exchange.RowAnswer]:
+        answers = []
+        for row in rows:
+            try:
+                value = exact(row.outcome, "The outcome")
+                status = desk.tell(self._number(desk, row.assignment), value, actor)
+                answers.append(exchange.RowAnswer(row.line, row.assignment, status))
+            except InputError as error:
+                answers.append(exchange.RowAnswer(row.line, row.assignment, None, str(error)))
+        if any(answer.problem is not None for answer in answers):
+            raise exchange.RowsRefused(answers)
+        return answers
+
     def open_assignments(self) -> list[OpenAssignment]:
         """The assignments whose outcomes are awaited, oldest first; for staff."""
         with self._store.reading(self.name) as reading:
@@ -287,8 +322,8 @@ class Trial:
         return OpenAssignment(
             identity.assignment_id(self._key, assignment.number),
             self.design.arms[assignment.arm],
-            outlook.moment(assignment.at),
-            None if follow_up is None else outlook.moment(assignment.at + follow_up),
+            moment(assignment.at),
+            None if follow_up is None else moment(assignment.at + follow_up),
         )
 
 

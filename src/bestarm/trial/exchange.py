@@ -1,0 +1,151 @@
+"""Files in and out: outcomes from CSV, the public record for everybody, the confidential one for those who may."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bestarm.errors import InputError
+from bestarm.files import replacing
+from bestarm.storage.contract import Reading
+from bestarm.trial.fold import Rules
+from bestarm.trial.identity import assignment_id
+from bestarm.trial.moments import moment
+from bestarm.trial.public import PublicView, ledger_of, releases_of, status_of
+from bestarm.trial.report import report_data, report_page
+
+HEADER = ["assignment", "outcome"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a file of outcomes."""
+
+    line: int
+    assignment: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class RowAnswer:
+    """What became of one line: its status, or what is wrong with it."""
+
+    line: int
+    assignment: str
+    status: str | None
+    problem: str | None = None
+
+
+class RowsRefused(InputError):
+    """At least one line of a file cannot be used, so none was; `answers` says for each line what is wrong."""
+
+    def __init__(self, answers: list[RowAnswer]) -> None:
+        self.answers = answers
+        bad = [answer for answer in answers if answer.problem is not None]
+        first = "; ".join(f"line {answer.line}: {answer.problem}" for answer in bad[:5])
+        more = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
+        super().__init__(f"Nothing was recorded, because of {len(bad)} of {len(answers)} lines: {first}{more}")
+
+
+def read_outcomes(path: str | Path) -> list[Row]:
+    """The lines of a CSV file with the columns assignment and outcome."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The file {path} cannot be read: {error}.") from error
+    reader = csv.reader(io.StringIO(text))
+    header = next(reader, [])
+    names = [name.strip().lower() for name in header]
+    if sorted(names) != HEADER:
+        raise InputError("The file has to begin with a line that names its two columns: assignment,outcome.")
+    rows = []
+    for cells in reader:
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) != 2:
+            raise InputError(f"Line {reader.line_num} has {len(cells)} columns; it takes two: assignment,outcome.")
+        found = dict(zip(names, cells, strict=True))
+        rows.append(Row(reader.line_num, found["assignment"].strip(), found["outcome"].strip()))
+    return rows
+
+
+def write_report(view: PublicView, head: str, folder: str | Path) -> dict[str, str]:
+    """Write report.html and report.json into a folder; their paths."""
+    place = Path(folder)
+    page, data = place / "report.html", place / "report.json"
+    _write(page, report_page(view, head))
+    _write(data, _json(report_data(view, head)))
+    return {"html": str(page), "json": str(data)}
+
+
+def write_public(view: PublicView, folder: str | Path) -> dict[str, str]:
+    """Write everything public into a folder: releases and estimates as CSV, design, status and ledger as JSON."""
+    place = Path(folder)
+    releases = [line | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)]
+    status = status_of(view)
+    paths = {
+        name: place / name for name in ("releases.csv", "estimates.csv", "design.json", "status.json", "ledger.json")
+    }
+    _write(paths["releases.csv"], _csv(["arm", "batch", "size", "value", "epsilon", "released_at"], releases))
+    _write(paths["estimates.csv"], _csv(["arm", "mean", "low", "high"], status["estimates"]))
+    _write(paths["design.json"], _json(view.design.to_json()))
+    _write(paths["status.json"], _json(status))
+    _write(paths["ledger.json"], _json(ledger_of(view)))
+    return {name: str(path) for name, path in paths.items()}
+
+
+def write_confidential(rules: Rules, reading: Reading, folder: str | Path) -> dict[str, str]:
+    """Write what nobody outside may see: every assignment with its outcome, and the whole log. Readable by us alone."""
+    place = Path(folder)
+    assignments, log = place / "assignments.csv", place / "events.jsonl"
+    rows = (
+        {
+            "assignment": assignment_id(reading.key, a.number),
+            "subject": a.subject,
+            "arm": rules.design.arms[a.arm],
+            "batch": a.batch,
+            "assigned_at": moment(a.at),
+            "stage": a.stage,
+            "outcome": a.outcome,
+        }
+        for a in reading.assignments()
+    )
+    columns = ["assignment", "subject", "arm", "batch", "assigned_at", "stage", "outcome"]
+    with _private(assignments) as path:
+        path.write_text(_csv(columns, rows), encoding="utf-8")
+    with _private(log) as path, path.open("w", encoding="utf-8") as out:
+        for event in reading.events():
+            kept = vars(event) | {"salt": None if event.salt is None else event.salt.hex()}
+            out.write(json.dumps(kept, ensure_ascii=False) + "\n")
+    return {"assignments.csv": str(assignments), "events.jsonl": str(log)}
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _private(path: Path) -> Iterator[Path]:
+    with replacing(path) as temporary:
+        yield temporary
+    os.chmod(path, 0o600)
+
+
+def _json(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _csv(columns: list[str], rows: Iterable[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

@@ -1,0 +1,177 @@
+"""The report: one self-contained HTML page and the same as JSON, from the public view alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from bestarm._version import __version__
+from bestarm.trial.figures import estimates_figure, evidence_figure, timeline_figure
+from bestarm.trial.public import PublicView, assumptions, ledger_of, spent, status_of
+
+STYLE = """
+:root { color-scheme: light; --ink: #1c2733; --muted: #5b6b7b; --line: #d9e0e7; --soft: #f4f7f9; --accent: #0b6e99;
+  --good: #3f7d20; }
+* { box-sizing: border-box; }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); margin: 0; background: var(--soft); }
+main { max-width: 820px; margin: 0 auto; padding: 32px 20px 60px; }
+h1 { font-size: 28px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 0 0 10px; }
+section { background: #fff; border: 1px solid var(--line); border-radius: 10px; padding: 20px 22px; margin: 18px 0; }
+.lead { color: var(--muted); margin: 0; }
+.verdict { border-left: 6px solid var(--accent); } .verdict strong { font-size: 24px; display: block; }
+.decided { border-left-color: var(--good); }
+.warning { border-left: 6px solid #b45309; }
+svg { width: 100%; height: auto; display: block; font: 13px system-ui, sans-serif; fill: var(--ink); }
+svg .grid { stroke: var(--line); } svg .muted { fill: var(--muted); } svg .whisker { stroke-width: 4; opacity: .45;
+  stroke-linecap: round; } svg .bar { fill: var(--accent); } svg .reached { fill: var(--good); }
+svg .finish { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 5 4; } svg .value { font-weight: 600; }
+table { border-collapse: collapse; width: 100%; font-size: 14px; } .wide { overflow-x: auto; }
+th, td { text-align: left; padding: 5px 10px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+details { margin-top: 12px; } summary { cursor: pointer; color: var(--accent); }
+footer { color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
+@media print { body { background: #fff; } section { break-inside: avoid; } }
+"""
+
+STATES = {
+    "recruiting": "The trial is recruiting.",
+    "waiting": "The trial waits for outcomes; nobody is enrolled until some have come in.",
+    "paused": "The trial is paused.",
+    "stopped": "The trial has stopped.",
+}
+
+
+def report_data(view: PublicView, head: str) -> dict[str, Any]:
+    """The report as plain data."""
+    return {
+        "bestarm": __version__,
+        "design": view.design.to_json(),
+        "status": status_of(view),
+        "ledger": ledger_of(view),
+        "head": head,
+    }
+
+
+def report_page(view: PublicView, head: str) -> str:
+    """The report as an HTML page that needs nothing else."""
+    sections = "".join(
+        (
+            _verdict(view),
+            _caveat(view),
+            _figure("What each arm is estimated to do", estimates_figure(view), _intervals_said(view)),
+            _figure("How far the evidence has come", evidence_figure(view), _evidence_said(view)),
+            _figure("Every release so far", timeline_figure(view), _timeline_said(view)),
+            _people(view),
+            _privacy(view),
+            _assumed(view),
+            _design(view),
+        )
+    )
+    name = escape(view.name)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
+        f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
+        f"risk of a wrong recommendation at most {escape(view.design.delta)}, {escape(spent(view)['promised'])}. "
+        f"Everything here is computed from releases and public constants.</p>{sections}"
+        f"<footer>bestarm {escape(__version__)} · head of the event log: {escape(head)}</footer></main></body></html>"
+    )
+
+
+def _section(title: str, body: str, kind: str = "") -> str:
+    return f'<section class="{kind}"><h2>{escape(title)}</h2>{body}</section>'
+
+
+def _verdict(view: PublicView) -> str:
+    if view.verdict is None:
+        body = f"<strong>{STATES[view.state]}</strong><p>{escape(view.explanation)}</p>"
+        return _section("No verdict yet", body, "verdict")
+    if view.verdict.arm is None:
+        return _section("Ended without a recommendation", f"<p>{escape(view.verdict.reason)}</p>", "verdict")
+    body = f"<strong>{escape(view.verdict.arm)}</strong><p>{escape(view.verdict.reason)}</p>"
+    return _section("Recommended", body, "verdict decided")
+
+
+def _caveat(view: PublicView) -> str:
+    if view.caveat is None:
+        return ""
+    return _section("Read this first", f"<p>{escape(view.caveat[0].upper() + view.caveat[1:])}.</p>", "warning")
+
+
+def _figure(title: str, figure: str, said: str) -> str:
+    return _section(title, figure + f"<p>{escape(said)}</p>") if figure else ""
+
+
+def _intervals_said(view: PublicView) -> str:
+    if all(e.low is None for e in view.estimates):
+        return "The dot is the mean of all released batches of an arm, noise included."
+    return (
+        f"The dot is the arm's estimated mean; the bar is an interval that holds the true mean of every arm, at all "
+        f"times of the trial at once, with probability at least {1 - float(view.design.delta):.4g}."
+    )
+
+
+def _evidence_said(view: PublicView) -> str:
+    return "The trial stops when the evidence against every rival of the leading arm reaches the dashed line."
+
+
+def _timeline_said(view: PublicView) -> str:
+    return "Each mark is one batch; larger marks are larger batches. Small batches scatter because of the noise."
+
+
+def _people(view: PublicView) -> str:
+    counted = [sum(r.size for r in view.releases if r.arm == arm) for arm in range(len(view.labels))]
+    rows = [
+        (label, f"{view.assigned[arm]:,}", f"{counted[arm]:,}", "yes" if arm in view.recruiting else "")
+        for arm, label in enumerate(view.labels)
+    ]
+    rows.append(("all arms", f"{sum(view.assigned):,}", f"{sum(counted):,}", ""))
+    return _section("Participants", _table(("arm", "assigned", "in releases", "recruiting now"), rows, (1, 2)))
+
+
+def _privacy(view: PublicView) -> str:
+    ledger = ledger_of(view)
+    cost = ledger.get("epsilon_exact") or ledger.get("rho_spent")
+    said = [f"<p><b>Promised:</b> {escape(ledger['promised'])} for every participant.</p>"]
+    if cost is not None:
+        name = "rho" if view.design.privacy == "zcdp" else "epsilon"
+        said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(cost)}.</p>")
+    said.append(f"<p>{escape(ledger['why'])}</p>")
+    rows = [
+        (line["arm"], str(line["batch"]), f"{line['size']:,}", f"{line['value']:.4f}", _terms(line["terms"]))
+        for line in ledger["releases"]
+    ]
+    table = _table(("arm", "batch", "people", "noisy sum", "noise"), rows, (1, 2, 3))
+    said.append(f"<details><summary>All {len(rows)} releases</summary>{table}</details>" if rows else "")
+    return _section("Privacy ledger", "".join(said))
+
+
+def _terms(terms: dict[str, str | None]) -> str:
+    shown = {k: v for k, v in terms.items() if v is not None and k not in ("mechanism", "sampler")}
+    return ", ".join([str(terms.get("mechanism")), *(f"{key} {value}" for key, value in sorted(shown.items()))])
+
+
+def _assumed(view: PublicView) -> str:
+    items = "".join(f"<li>{escape(said)}</li>" for said in assumptions(view.design))
+    return _section("What this rests on", f"<ul>{items}</ul>")
+
+
+def _design(view: PublicView) -> str:
+    rows = [
+        (key.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
+        for key, value in view.design.to_json().items()
+        if value is not None
+    ]
+    return _section("The design, fixed at creation", _table(("parameter", "value"), rows, ()))
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: tuple[int, ...]) -> str:
+    def cells(row: tuple[str, ...], tag: str) -> str:
+        kinds = (' class="n"' if place in numbers else "" for place in range(len(row)))
+        return "".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(row, kinds, strict=True))
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    top = f"<tr>{cells(head, 'th')}</tr>"
+    return f'<div class="wide"><table><thead>{top}</thead><tbody>{body}</tbody></table></div>'

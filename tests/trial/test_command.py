@@ -1,0 +1,111 @@
+"""The commands of `bestarm trial`: what is typed and what comes back, as the contract has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bestarm.cli import main
+
+DESIGN = ["--arms", "5mg,10mg,20mg", "--epsilon", "0.5", "--delta", "0.1", "--algorithm", "uniform"]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs `bestarm trial ...`: its exit status, its JSON (or text), its stderr."""
+
+    def command(*arguments: str, plain: bool = False) -> tuple[int, Any, str]:
+        status = main(["trial", *arguments] + ([] if plain else ["--json"]))
+        out, err = capsys.readouterr()
+        return status, (out if plain else json.loads(out) if out.strip() else None), err
+
+    return command
+
+
+def test_a_trial_from_the_command_line(run: Any, place: str, tmp_path: Path) -> None:
+    named = [place, "--name", "dose"]
+    status, made, _ = run("create", *named, *DESIGN)
+    assert status == 0
+    assert made["trial"] == "dose"
+    assert made["design"]["epsilon"] == "0.5"
+    assert made["design"]["arms"] == ["5mg", "10mg", "20mg"]
+    ids = []
+    for n in range(6):
+        status, asked, _ = run("ask", *named, "--subject", f"p-{n}")
+        assert (status, asked["told"], asked["stopped"]) == (0, False, False)
+        ids.append(asked["assignment"])
+    assert run("ask", *named, "--subject", "p-0")[1]["assignment"] == ids[0]
+    assert run("tell", *named, "--assignment", ids[0], "--outcome", "0.5")[1] == {"status": "recorded"}
+    assert run("tell", *named, "--assignment", ids[0], "--outcome", "0.50")[1] == {"status": "already recorded"}
+    file = tmp_path / "outcomes.csv"
+    file.write_text("assignment,outcome\n" + "".join(f"{who},1\n" for who in ids[1:5]))
+    assert [r["status"] for r in run("tell-csv", *named, "--file", str(file))[1]["rows"]] == ["recorded"] * 4
+    assert [o["id"] for o in run("open", *named)[1]["open"]] == [ids[5]]
+    assert run("withdraw", *named, "--assignment", ids[5], "--reason", "moved")[1] == {"status": "withdrawn"}
+    found = run("status", *named)[1]
+    assert found["state"] == "recruiting"
+    assert len(found["releases"]) == 6
+    assert set(found["releases"][0]) == {"arm", "batch", "size", "value", "epsilon"}
+    assert [set(e) for e in found["estimates"]] == [{"arm", "mean", "low", "high"}] * 3
+    assert [set(e) for e in found["evidence"]] == [{"rival", "value", "needed"}] * 2
+    assert (found["epsilon_spent"], found["verdict"]) == (0.5, None)
+    ledger = run("ledger", *named)[1]
+    assert (len(ledger["releases"]), ledger["epsilon_spent"]) == (6, 0.5)
+    assert run("verdict", *named)[1]["verdict"] is None
+    assert run("pause", *named)[1] == {"status": "paused"}
+    assert run("ask", *named, "--subject", "new")[0] == 1
+    assert run("resume", *named)[1] == {"status": "resumed"}
+    assert run("list", place)[1] == {"trials": ["dose"]}
+    files = run("report", *named, "--out", str(tmp_path / "report"))[1]["files"]
+    assert all(Path(path).stat().st_size > 1000 for path in files.values())
+    assert Path(run("export-public", *named, "--out", str(tmp_path / "p"))[1]["files"]["releases.csv"]).exists()
+    secret = Path(run("export-confidential", *named, "--out", str(tmp_path / "c"))[1]["files"]["assignments.csv"])
+    assert secret.stat().st_mode & 0o077 == 0
+    status, checked, _ = run("verify", *named)
+    assert (status, checked["ok"], checked["first_bad"]) == (0, True, None)
+    assert run("end", *named, "--reason", "harm")[1] == {"status": "stopped"}
+    status, asked, _ = run("ask", *named, "--subject", "new")
+    assert (status, asked["stopped"], asked["verdict"]["reason"]) == (0, True, "harm")
+    for words in ("status", "ledger", "verdict", "verify", "open"):
+        status, text, _ = run(words, *named, plain=True)
+        assert status == 0
+        assert text.strip()
+
+
+def test_verify_fails_with_status_one(run: Any, sqlite_place: str) -> None:
+    import sqlite3
+
+    run("create", sqlite_place, "--name", "t", *DESIGN)
+    with sqlite3.connect(sqlite_place) as connection:
+        connection.execute("UPDATE events SET actor = 'somebody else'")
+    connection.close()
+    status, found, _ = run("verify", sqlite_place, "--name", "t")
+    assert (status, found["ok"], found["first_bad"]) == (1, False, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status", "STORE", "--name", "no such trial"],
+        ["status", "nowhere/at/all.db", "--name", "t"],
+        ["create", "STORE", "--name", "t", *DESIGN],
+        ["create", "STORE", "--name", "u", "--arms", "a", "--epsilon", "1", "--delta", "0.1", "--algorithm", "uniform"],
+        ["create", "STORE", "--name", "u", *DESIGN[:-1], "nonsense"],
+        ["create", "STORE", "--name", "u", "--arms", "a,b", "--delta", "0.1", "--algorithm", "uniform"],
+        ["ask", "STORE", "--name", "t", "--subject", " "],
+        ["tell", "STORE", "--name", "t", "--assignment", "1-abcd", "--outcome", "1"],
+        ["tell", "STORE", "--name", "t", "--assignment", "1-abcd"],
+        ["tell-csv", "STORE", "--name", "t", "--file", "no such file.csv"],
+        ["resume", "STORE", "--name", "t"],
+    ],
+    ids=" ".join,
+)
+def test_bad_input_gets_one_sentence(run: Any, sqlite_place: str, arguments: list[str]) -> None:
+    run("create", sqlite_place, "--name", "t", *DESIGN)
+    status, out, err = run(*(sqlite_place if a == "STORE" else a for a in arguments))
+    assert (status, out) == (2, None)
+    assert err.startswith("bestarm: ")
+    assert len(err.strip().splitlines()) == 1
