@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bestarm.policy.catalogue import wrap
     from bestarm.simulation import Results, simulate
     from bestarm.theory import Bounds, bounds
+    from bestarm.trial.trial import Trial
 
 _HOME = {
     "BestArmError": "bestarm.errors",
@@ -31,6 +32,7 @@ _HOME = {
     "simulate": "bestarm.simulation",
     "Bounds": "bestarm.theory",
     "bounds": "bestarm.theory",
+    "Trial": "bestarm.trial.trial",
 }
 """Where each public name lives; it is imported when first used, so that `import bestarm` stays quick."""
 
@@ -46,6 +48,7 @@ __all__ = [
     "Instance",
     "OperationError",
     "Results",
+    "Trial",
     "TruncatedNormal",
     "__version__",
     "bounds",

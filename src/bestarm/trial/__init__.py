@@ -1,0 +1,1 @@
+"""Drives one policy over real people: events, ask and tell, ledger, report; durable and resumable."""
