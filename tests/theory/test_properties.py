@@ -13,6 +13,7 @@ from bestarm.theory import (
     CharacteristicTime,
     bounds,
     d_eps,
+    free_epsilon,
     gaussian_beta_time,
     kl,
     kl_time,
@@ -54,6 +55,19 @@ def test_refined_time_tends_to_kl(means: list[float]) -> None:
     # of 0 or 1 has no logit and is only approached.
     gap = 2e-3 if {0.0, 1.0} & {min(means), max(means)} else 1e-9
     assert refined_time(means, 1e6).time == pytest.approx(kl_time(means).time, rel=gap)
+
+
+@quick
+@given(means=st.lists(st.floats(1e-3, 1 - 1e-3), min_size=2, max_size=8).filter(has_clear_best))
+def test_privacy_is_free_in_the_refined_bound_exactly_from_its_free_epsilon_on(means: list[float]) -> None:
+    free = free_epsilon(means)
+    assert refined_time(means, free * (1 + 1e-9)).time == pytest.approx(kl_time(means).time, rel=1e-11)
+    assert refined_time(means, free * 0.8).time > kl_time(means).time
+
+
+def test_privacy_is_never_quite_free_where_an_arm_is_certain() -> None:
+    assert free_epsilon([1.0, 0.5, 0.2]) == math.inf
+    assert free_epsilon([0.9, 0.5, 0.0]) == math.inf
 
 
 @quick

@@ -40,6 +40,7 @@ def bounds(
 
 
 def _show_bounds(found: Bounds, means: list[float], epsilon: float, delta: float) -> None:
+    from bestarm.theory import free_epsilon
     from bestarm.theory.bounds import refined_nats
 
     best = max(range(len(means)), key=lambda arm: means[arm])
@@ -48,7 +49,7 @@ def _show_bounds(found: Bounds, means: list[float], epsilon: float, delta: float
         f"{len(means)} arms; the best is arm {best} (mean {means[best]:g}), ahead by {gap:.4g}. "
         f"Privacy budget ε = {epsilon:g}, risk δ = {delta:g}.",
         f"No method can do with fewer than {count(found.lower_bound_refined)} participants on average. "
-        + _regime_in_words(found, epsilon),
+        + _regime_in_words(found, free_epsilon(means)),
         "",
     )
     show_table(
@@ -84,13 +85,18 @@ def _show_bounds(found: Bounds, means: list[float], epsilon: float, delta: float
     )
 
 
-def _regime_in_words(found: Bounds, epsilon: float) -> str:
+def _regime_in_words(found: Bounds, free: float) -> str:
     meeting = f"ε = {found.regime_epsilon:.3g}"
-    if found.regime == "high-privacy":
-        return f"By the Corollary privacy sets the price here: below {meeting} more privacy needs more participants."
+    price = (
+        f"By the Corollary privacy sets the price here: below {meeting} more privacy needs more participants."
+        if found.regime == "high-privacy"
+        else f"By the Corollary chance sets the price here, and privacy only below {meeting}."
+    )
     ratio = found.t_refined / found.t_kl
-    extra = "next to nothing" if ratio < 1.01 else f"a factor of {ratio:.3g} in the refined bound"
-    return f"By the Corollary chance sets the price here (privacy would below {meeting}); privacy still costs {extra}."
+    if ratio < 1.0 + 1e-9:
+        return f"{price} By the refined bound privacy is free here, as it is from ε = {free:.3g} on."
+    end = f", and is free only from ε = {free:.3g} on" if math.isfinite(free) else ""
+    return f"{price} By the refined bound privacy costs a factor of {ratio:.3g}{end}."
 
 
 def threshold(

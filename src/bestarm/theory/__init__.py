@@ -3,6 +3,7 @@
 from bestarm.theory.bounds import Bounds, Regime, bounds
 from bestarm.theory.characteristic import (
     CharacteristicTime,
+    free_epsilon,
     gaussian_beta_time,
     kl_time,
     private_time,
@@ -17,6 +18,7 @@ __all__ = [
     "Regime",
     "bounds",
     "d_eps",
+    "free_epsilon",
     "gaussian_beta_time",
     "kl",
     "kl_time",

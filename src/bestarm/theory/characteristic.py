@@ -94,6 +94,24 @@ def private_time(means: Sequence[float] | Floats, epsilon: float) -> Characteris
         return field.characteristic_time(best_weight, np.maximum(points.needed(best_weight), floors))
 
 
+def free_epsilon(means: Sequence[float] | Floats) -> float:
+    """The smallest epsilon with T_eps = T*_KL: from here on the refined bound sees no price of privacy.
+
+    d_eps is kl where the two laws' log-odds differ by at most epsilon, so it is the largest difference of log-odds
+    between an arm and the world that confuses it with the best (or the best with it) at the kl optimum.
+    """
+    field = _Field.of(checked_unique_best(means))
+    with np.errstate(all="ignore"):
+        curves = Curves(field.best, field.rivals, math.inf)
+        _, points = _cheapest(curves, field.counts)
+        up_share, down_share = 1.0 / (1.0 + np.exp(-points.z)), 1.0 / (1.0 + np.exp(points.z))
+        m = field.rivals * down_share + field.best * up_share
+        one_minus_m = (1.0 - field.rivals) * down_share + (1.0 - field.best) * up_share
+        best_above_m = np.log1p(field.gaps * down_share / (m * (1.0 - field.best)))
+        m_above_rival = np.log1p(field.gaps * up_share / (field.rivals * one_minus_m))
+    return float(max(best_above_m.max(), m_above_rival.max()))
+
+
 def gaussian_beta_time(means: Sequence[float] | Floats, beta: float = 0.5) -> CharacteristicTime:
     """T*_{KL,beta} for unit-variance Gaussian arms: 2/T = max over w with w_1 = beta of min D_a^2/(1/beta + 1/w_a).
 
