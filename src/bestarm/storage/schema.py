@@ -74,3 +74,19 @@ state: Final = sa.Table(
     sa.Column("array", sa.Text, primary_key=True),
     sa.Column("bytes", sa.LargeBinary, nullable=False),
 )
+
+access: Final = sa.Table(
+    "access",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("secret_hash", sa.Text, nullable=False, unique=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("trial", sa.Text),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("parent", sa.Integer, sa.ForeignKey("access.id")),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", sa.BigInteger),
+    sa.Column("ended_at", sa.BigInteger),
+)
+"""Who may use the service: tokens, sessions and links, none of them kept in the clear."""
