@@ -1,0 +1,87 @@
+"""Whatever dies or fills up: nothing acknowledged is lost or doubled, and no release is drawn again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from bestarm.errors import OperationError
+from bestarm.storage.sqlite import SQLiteStore
+from bestarm.trial.trial import Trial
+
+ROOT = Path(__file__).parents[2]
+
+
+def torture(place: str, kills: int, clerks: int) -> dict[str, Any]:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.trial.torture", place, str(kills), str(clerks), "7"]
+    quiet = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def check(found: dict[str, Any], at_least: int) -> None:
+    assert found["acknowledged"] >= at_least
+    assert found["releases_seen"] > 3
+    assert found["problems"] == found["lost"] == found["redrawn"] == []
+    assert found["doubled"] == 0
+    assert found["verified"]
+    assert found["recommended"] == "c"
+
+
+def test_two_hundred_kills_leave_no_trace(sqlite_place: str) -> None:
+    check(torture(sqlite_place, kills=200, clerks=1), at_least=50)
+
+
+def test_several_writers_killed_on_postgres(postgres_place: str) -> None:
+    check(torture(postgres_place, kills=60, clerks=3), at_least=10)
+
+
+def test_several_writers_killed_on_sqlite(sqlite_place: str) -> None:
+    check(torture(sqlite_place, kills=60, clerks=3), at_least=10)
+
+
+def test_a_full_disk_loses_nothing(sqlite_place: str) -> None:
+    plan: dict[str, Any] = {"arms": ["a", "b"], "epsilon": 1, "delta": 0.1, "algorithm": "uniform"}
+    Trial.create(sqlite_place, name="t", **plan).close()
+    store = SQLiteStore(sqlite_place)
+    limit = {"pages": 40}
+
+    def confine(connection: Any, *_: Any) -> None:
+        connection.execute(f"PRAGMA max_page_count={limit['pages']}")
+
+    event.listen(store.engine, "connect", confine)
+    store.engine.dispose()
+    trial = Trial.open(store, name="t")
+    done = 0
+
+    def enrol(people: int) -> None:
+        nonlocal done
+        for _ in range(people):
+            asked = trial.ask(f"p-{done}")
+            trial.tell(str(asked.id), done % 2)
+            done += 1
+
+    with pytest.raises(OperationError, match="full"):
+        enrol(2000)
+    assert done > 20
+    seen = trial.status()["releases"]
+    for _ in range(5):
+        with pytest.raises(OperationError, match="full"):
+            enrol(2000)
+    assert trial.verify().ok
+    assert trial.status()["releases"] == seen
+    limit["pages"] = 10**6
+    store.engine.dispose()
+    enrol(50)
+    assert trial.status()["releases"][: len(seen)] == seen
+    assert trial.verify().ok
+    assert sum(trial.view().assigned) == done
