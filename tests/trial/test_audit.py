@@ -1,0 +1,186 @@
+"""The audit passes what keeps its promise, and catches each defect that was planted for it."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bestarm.cli import main
+from bestarm.errors import InputError
+from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.record import FloatArray
+from bestarm.privacy.encoding import AS_IS, ON_GRID, Encoder
+from bestarm.privacy.leakage import epsilon_at_least
+from bestarm.privacy.mechanism import Mechanism
+from bestarm.privacy.noise import SystemNoise
+from bestarm.storage.contract import Assignment, Batch
+from bestarm.trial.audit import (
+    System,
+    WatchedDoor,
+    audit,
+    audit_rules,
+    black_box_release,
+    black_box_trial,
+    neighbours,
+    replay,
+)
+from bestarm.trial.desk import Desk
+from bestarm.trial.fold import Fold, Owed
+
+EPSILON = Fraction(1)
+
+
+def door_for(rules: Any, epsilon: Fraction = EPSILON) -> Mechanism:
+    design = rules.design
+    return Mechanism(design.privacy, epsilon, Encoder(design.encoding), SystemNoise())
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), coins=st.integers(0, 2**32))
+def test_every_policy_survives_replay(name: str, seed: int, coins: int) -> None:
+    rules = audit_rules(name, EPSILON)
+    assert replay(System(rules), *neighbours(rules, random.Random(seed)), door_for(rules), coins) == []
+
+
+def caught(system: System) -> list[str]:
+    """What replay finds over a few dozen pairs of tables."""
+    rng = random.Random(1)
+    door = door_for(system.rules)
+    return [bad for n in range(60) for bad in replay(system, *neighbours(system.rules, rng), door, n)]
+
+
+class SizesFromOutcomes(Fold):
+    """Plants: a batch's size depends on an exact sum."""
+
+    def next_size(self, arm: int) -> int:
+        last = self.books.batch(arm, int(self.record.opened[arm]))
+        return super().next_size(arm) + (0 if last is None else last.total // self.rules.grid % 2)
+
+
+class ArmsFromOutcomes(Fold):
+    """Plants: the next arm depends on an exact sum."""
+
+    def recruiting(self) -> FloatArray | None:
+        weights = super().recruiting()
+        last = self.books.batch(0, int(self.record.opened[0]))
+        if weights is not None and last is not None and last.total > 0:
+            return np.roll(weights, 1)
+        return weights
+
+
+class TwoBatches(Fold):
+    """Plants: an outcome is counted in its batch and again in the next one of the arm."""
+
+    def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
+        super()._opened(at, body, secret)
+        before = self.books.batch(body["arm"], body["batch"] - 1)
+        if before is not None:
+            self.expect_batch(body["arm"], body["batch"]).total += before.total
+
+
+class DecidesBeforeTheRelease(Fold):
+    """Plants: the trial stops on an exact sum that has not been released."""
+
+    def owed(self, at: int) -> Owed | None:
+        batch = self.books.batch(0, int(self.record.opened[0]))
+        if self.book.stage != "stopped" and batch is not None and batch.total >= 2 * self.rules.grid:
+            return Owed("stopped", arm=0)
+        return super().owed(at)
+
+
+class CountsTwice(Fold):
+    """Plants: an outcome weighs double in its sum."""
+
+    def _resolve(self, assignment: Assignment, value: int) -> None:
+        super()._resolve(assignment, 2 * value)
+
+
+class DrawsAgain(Desk):
+    """Plants: the release is drawn twice, so that whoever sees both can average."""
+
+    def _release(self, batch: Batch) -> None:
+        self.door.release(batch.total)
+        super()._release(batch)
+
+
+@pytest.mark.parametrize(
+    ("fold", "says"),
+    [
+        (SizesFromOutcomes, "batches depend"),
+        (ArmsFromOutcomes, "arms depend"),
+        (TwoBatches, "entered 2 sums"),
+        (DecidesBeforeTheRelease, "arms depend"),
+        (CountsTwice, "more than one outcome"),
+    ],
+)
+def test_replay_catches_what_goes_around_the_noise(
+    monkeypatch: pytest.MonkeyPatch, fold: type[Fold], says: str
+) -> None:
+    if fold is TwoBatches:
+        monkeypatch.setitem(__import__("bestarm.trial.fold", fromlist=["APPLY"]).APPLY, "opened", fold._opened)
+    found = caught(System(audit_rules("adap-tt", EPSILON), fold=fold))
+    assert any(says in bad for bad in found)
+
+
+def test_replay_catches_noise_that_is_drawn_again() -> None:
+    found = caught(System(audit_rules("adap-tt", EPSILON), desk=DrawsAgain))
+    assert any("Noise was drawn" in bad for bad in found)
+
+
+@pytest.mark.parametrize("encoding", [AS_IS, ON_GRID])
+def test_black_box_accepts_the_right_scale_and_refutes_half_of_it(encoding: str) -> None:
+    right = Mechanism("pure", EPSILON, Encoder(encoding), SystemNoise())
+    half = Mechanism("pure", 2 * EPSILON, Encoder(encoding), SystemNoise())
+    bound = black_box_release(right, 20_000)
+    assert 0.8 < bound <= EPSILON
+    assert black_box_release(half, 20_000) > EPSILON
+
+
+def test_black_box_refutes_half_the_scale_in_whole_trials() -> None:
+    system = System(audit_rules("adap-tt", EPSILON))
+    honest = black_box_trial(system, door_for(system.rules), 600, random.Random(1))
+    cheating = black_box_trial(system, door_for(system.rules, 4 * EPSILON), 600, random.Random(1))
+    assert honest <= EPSILON < cheating
+
+
+def test_bounds_from_counts() -> None:
+    assert epsilon_at_least(0, 50, 100) == 0
+    assert epsilon_at_least(50, 50, 100) == 0
+    assert 0 < epsilon_at_least(900, 300, 1000) < np.log(3) < epsilon_at_least(9000, 2800, 10000)
+
+
+def test_the_whole_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    found = audit("uniform", 1, runs=2000, seed=3)
+    assert found.passed
+    assert found.replay_violations == 0
+    assert found.claimed_epsilon == 1
+    assert 0 < found.lower_bound_epsilon <= 1
+    nothing = audit("ttucb", 1, runs=200)
+    assert nothing.passed
+    assert nothing.claimed_epsilon is None
+    with pytest.raises(InputError):
+        audit("uniform", 1, runs=3)
+    assert main(["audit", "--algorithm", "uniform", "--runs", "500", "--json"]) == 0
+    assert '"passed": true' in capsys.readouterr().out
+
+
+def test_the_command_fails_when_the_audit_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = System(audit_rules("uniform", EPSILON), fold=CountsTwice)
+    monkeypatch.setattr("bestarm.trial.audit.System", lambda rules: broken)
+    assert main(["audit", "--algorithm", "uniform", "--runs", "200"]) == 1
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_forced_releases_come_back_in_order() -> None:
+    door = WatchedDoor(Mechanism("none", None, Encoder(AS_IS), SystemNoise()), [7, 8])
+    assert [door.release(1), door.release(2), door.release(3)] == [7, 8, 0]
+    assert door.totals == [1, 2, 3]
