@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ import typer
 import bestarm.cli
 from bestarm.cli import app, main
 from bestarm.cli.options import parse_means
-from bestarm.cli.output import count, jsonable, number, percent
+from bestarm.cli.output import count, jsonable, number, percent, progress_bar
 from bestarm.errors import InputError, OperationError
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "reference.json").read_text(encoding="utf-8"))
@@ -156,6 +159,30 @@ def test_every_ending_has_its_status_and_one_line(
     assert shown.out == ""
     assert shown.err.count("\n") == 1
     assert words in shown.err
+
+
+def test_an_interrupt_that_somebody_swallows_is_obeyed_at_the_next_step() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), progress_bar("Waiting") as progress:  # noqa: PT012
+        progress(0, 2)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        progress(1, 2)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_progress_works_away_from_the_main_thread() -> None:
+    seen = []
+
+    def work() -> None:
+        with progress_bar("Working") as progress:
+            progress(1, 2)
+            seen.append(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [1]
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

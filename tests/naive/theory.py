@@ -20,25 +20,25 @@ def _term(x: Decimal, m: Decimal) -> Decimal:
     return x * (x / m).ln() if m > 0 else Decimal("Infinity")
 
 
-def kl(x: Decimal, m: Decimal) -> Decimal:
+def kl(x: Decimal, m: Decimal, digits: int = DIGITS) -> Decimal:
     """Relative entropy of two Bernoulli laws."""
     with localcontext() as context:
-        context.prec = DIGITS
+        context.prec = digits
         return _term(x, m) + _term(ONE - x, ONE - m)
 
 
-def d_eps(epsilon: float) -> Divergence:
+def d_eps(epsilon: float, digits: int = DIGITS) -> Divergence:
     """l x - log(1 - m + m e^l) at the best l in [-epsilon, epsilon]."""
     limit = Decimal(epsilon)
 
     def divergence(x: Decimal, m: Decimal) -> Decimal:
         with localcontext() as context:
-            context.prec = DIGITS
+            context.prec = digits
             sign = ONE if x > m else -ONE
             edge = sign * limit * x - (ONE - m + m * (sign * limit).exp()).ln()
             if 0 < x < 1 and 0 < m < 1:
                 best = ((x / m) * ((ONE - m) / (ONE - x))).ln()
-                return kl(x, m) if abs(best) <= limit else edge
+                return kl(x, m, digits) if abs(best) <= limit else edge
             return ZERO if x == m else edge
 
     return divergence
@@ -62,7 +62,9 @@ def closest(best_weight: Decimal, rival_weight: Decimal, best: Decimal, rival: D
         return (low + high) / 2
 
 
-def pair_costs(means: Sequence[float], weights: Sequence[float], d: Divergence) -> list[tuple[Decimal, Decimal, Decimal]]:
+def pair_costs(
+    means: Sequence[float], weights: Sequence[float], d: Divergence
+) -> list[tuple[Decimal, Decimal, Decimal]]:
     """For every rival, at the closest confusing world: (value, d(best, m), d(rival, m))."""
     mu, w = [Decimal(x) for x in means], [Decimal(x) for x in weights]
     best = max(range(len(mu)), key=lambda arm: mu[arm])

@@ -81,6 +81,14 @@ def test_theorem_2_dominates_its_corollary(means: list[float], epsilon: float) -
 
 
 @quick
+@given(means=MEANS, epsilon=EPSILON)
+def test_the_refined_time_is_the_strongest(means: list[float], epsilon: float) -> None:
+    refined = refined_time(means, epsilon).time
+    assert refined >= private_time(means, epsilon).time * (1 - 1e-9)
+    assert refined >= tv_time(means).time / epsilon * (1 - 1e-9)
+
+
+@quick
 @given(means=MEANS)
 def test_pinsker_between_the_times(means: list[float]) -> None:
     assert tv_time(means).time >= math.sqrt(2 * kl_time(means).time) * (1 - 1e-9)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 
@@ -81,17 +84,50 @@ def percent(share: float) -> str:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A callback (done, total) that draws a bar on stderr; where stderr is no terminal, it draws nothing."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    """A callback (done, total) that draws a bar on stderr (nothing where stderr is no terminal) and obeys Ctrl-C."""
+    with _interruptible() as check:
+        if not sys.stderr.isatty():
+            yield lambda done, total: check()
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(label, total=None)
+
+            def show(done: int, total: int) -> None:
+                check()
+                bar.update(task, completed=done, total=total)
+
+            yield show
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], None]]:
+    """A function that raises KeyboardInterrupt if Ctrl-C was pressed and nobody noticed.
+
+    An interrupt that arrives while the simulator is being compiled is swallowed by the compiler's callbacks.
+    """
+    pressed = False
+
+    def remember(signum: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        yield check
+        return
+    previous = signal.signal(signal.SIGINT, remember)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def tell(message: str) -> None:
