@@ -1,0 +1,45 @@
+"""The laws of releases: noise, probabilities and guarantees of each privacy model. Public; no sampler here."""
+
+from bestarm.release.guarantee import Guarantee, approximate_epsilon, guarantee
+from bestarm.release.laws import (
+    LOCAL,
+    NONE,
+    PURE,
+    ZCDP,
+    Law,
+    bet_cap,
+    counted_mean,
+    has_pmf,
+    local_law,
+    log_mgf,
+    log_outcome_mgf,
+    log_pmf,
+    no_privacy,
+    noise_variance,
+    outcome_mean,
+    pure_law,
+    zcdp_law,
+)
+
+__all__ = [
+    "LOCAL",
+    "NONE",
+    "PURE",
+    "ZCDP",
+    "Guarantee",
+    "Law",
+    "approximate_epsilon",
+    "bet_cap",
+    "counted_mean",
+    "guarantee",
+    "has_pmf",
+    "local_law",
+    "log_mgf",
+    "log_outcome_mgf",
+    "log_pmf",
+    "no_privacy",
+    "noise_variance",
+    "outcome_mean",
+    "pure_law",
+    "zcdp_law",
+]
