@@ -77,8 +77,10 @@ def test_private_time_is_what_its_weights_earn(means: list[float], epsilon: floa
     assert 1.0 / naive.private_value(means, found.weights, epsilon) == pytest.approx(found.time, rel=1e-9)
 
 
-@pytest.mark.parametrize("times_meeting_point", [0.3, 0.8, 1.0, 1.3, 3.0])
-@pytest.mark.parametrize("means", [[0.95, 0.9, 0.9, 0.5], [0.0, 0.25, 0.75, 1.0], [0.6, 0.55, 0.2, 0.1]], ids=str)
+@pytest.mark.parametrize("times_meeting_point", [0.3, 0.8, 0.99, 1.02, 1.3, 3.0])
+@pytest.mark.parametrize(
+    "means", [[0.95, 0.9, 0.9, 0.5], [0.0, 0.25, 0.75, 1.0], [0.36, 0.024], [0.119, 0.377]], ids=str
+)
 def test_private_time_against_cutting_planes(means: list[float], times_meeting_point: float) -> None:
     epsilon = times_meeting_point * tv_time(means).time / (6 * kl_time(means).time)
     brute = 1.0 / naive.kelley(means, naive.kl, epsilon)
