@@ -23,6 +23,7 @@ GOOD: dict[str, Any] = {"means": [0.9, 0.5], "epsilon": 1.0, "delta": 0.1, "beta
         ({"means": [0.9, math.nan]}, "between 0 and 1"),
         ({"means": ["a", "b"]}, "numbers"),
         ({"means": [[0.1], [0.2]]}, "two arms"),
+        ({"means": [0.0, 5e-324]}, "at least 1e-100"),
         ({"epsilon": 0.0}, "positive"),
         ({"epsilon": -1.0}, "positive"),
         ({"epsilon": math.nan}, "positive"),

@@ -12,6 +12,9 @@ from bestarm.errors import InputError
 
 Floats = NDArray[np.float64]
 
+SMALLEST_GAP = 1e-100
+"""Times grow with the square of 1/gap; beyond this they leave the range of floating-point numbers."""
+
 
 def checked_means(means: Sequence[float] | Floats) -> Floats:
     """The arms' means as an array: at least two, each a number in [0, 1]."""
@@ -40,6 +43,9 @@ def checked_unique_best(means: Sequence[float] | Floats) -> Floats:
             f"Arms {arms} tie for the best mean {array.max():g}: no number of outcomes can tell equal arms apart, "
             "so the bounds are infinite; exactly one arm must have the largest mean."
         )
+    gap = float(array[best[0]] - np.delete(array, best[0]).max())
+    if gap < SMALLEST_GAP:
+        raise InputError(f"The best two means differ by {gap:g}, but a gap must be at least {SMALLEST_GAP:g} to count.")
     return array
 
 
