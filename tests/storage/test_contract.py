@@ -178,6 +178,24 @@ def test_tables_match_their_migrations(place: str) -> None:
         open_store(place)
 
 
+def test_looking_up_one_row_uses_an_index(sqlite_place: str) -> None:
+    from bestarm.storage import sql
+
+    store = open_store(sqlite_place, create=True)
+    assert isinstance(store, sql.SQLStore)
+    with store.engine.connect() as connection:
+        for query, index in (
+            (sql.ASSIGNMENT, "(trial=? AND number=?)"),
+            (sql.HELD, "(trial=? AND subject=?)"),
+            (sql.BATCH, "(trial=? AND arm=? AND index=?)"),
+            (sql.BATCH_AT, "(trial=? AND position=?)"),
+        ):
+            text = str(query.compile(connection))
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", (None,) * text.count("?")).all()
+            assert [index in row[3] for row in plan] == [True]
+    store.close()
+
+
 def test_a_store_that_is_not_there(place: str) -> None:
     with pytest.raises(InputError, match="no trial store"):
         open_store(place)

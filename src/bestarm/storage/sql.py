@@ -32,10 +32,8 @@ TRIAL = sa.select(schema.trials).where(_trials.name == sa.bindparam("name"))
 ASSIGNMENT = sa.select(*_assignment_columns).where(
     _assignments.trial == sa.bindparam("trial"), _assignments.number == sa.bindparam("number")
 )
-HELD = (
-    sa.select(*_assignment_columns)
-    .where(_assignments.trial == sa.bindparam("trial"), _assignments.subject == sa.bindparam("subject"))
-    .order_by(_assignments.number)
+HELD = sa.select(*_assignment_columns).where(
+    _assignments.trial == sa.bindparam("trial"), _assignments.subject == sa.bindparam("subject")
 )
 BATCH = sa.select(*_batch_columns).where(
     _batches.trial == sa.bindparam("trial"),
@@ -105,8 +103,9 @@ class SQLReading(Reading):
         return self._assignment_rows[number]
 
     def held_by(self, subject: str) -> list[Assignment]:
-        rows = self._connection.execute(HELD, {"trial": self._id, "subject": subject})
-        return [self._kept_assignment(row) for row in rows]
+        # Sorted here: asked for an order, SQLite walks through everybody in that order instead of using the index.
+        rows = self._connection.execute(HELD, {"trial": self._id, "subject": subject}).all()
+        return sorted((self._kept_assignment(row) for row in rows), key=lambda a: a.number)
 
     def batch(self, arm: int, index: int) -> Batch | None:
         if (arm, index) not in self._batch_rows:
