@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bestarm._version import __version__
 
 if TYPE_CHECKING:
+    from bestarm.client import Client
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
     from bestarm.policy.algorithm import Algorithm, Design
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from bestarm.trial.trial import Trial
 
 _HOME = {
+    "Client": "bestarm.client",
     "BestArmError": "bestarm.errors",
     "InputError": "bestarm.errors",
     "OperationError": "bestarm.errors",
@@ -42,6 +44,7 @@ __all__ = [
     "BestArmError",
     "Beta",
     "Bounds",
+    "Client",
     "Design",
     "Empirical",
     "InputError",

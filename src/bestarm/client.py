@@ -1,0 +1,265 @@
+"""A client of the service with the interface of `Trial`: the same script runs against a file or a server.
+
+Requests that are safe to repeat are repeated when the server does not answer, so that a restart of the server goes
+unnoticed. Nothing but the standard library is needed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from bestarm.errors import InputError, OperationError
+from bestarm.files import replacing
+from bestarm.trial.answers import Asked, OpenAssignment, Verdict, Verification
+from bestarm.trial.design import TrialDesign
+
+PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""Seconds between attempts: half a minute in all, enough for a server to start again."""
+TRYING_AGAIN_MAY_HELP = (502, 503, 504)
+
+
+class Client:
+    """A connection to a server: `Client("https://trials.example", token="bat_...")`."""
+
+    def __init__(self, url: str, token: str, timeout: float = 60.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError("The server's address begins with http:// or https:// and names a host.")
+        self._parts = parts
+        self._token = token
+        self._timeout = timeout
+        self._local = threading.local()
+        self._connections: list[http.client.HTTPConnection] = []
+
+    def trials(self) -> list[str]:
+        """The names of the trials that the token reaches."""
+        names: list[str] = self._get("/trials")["trials"]
+        return names
+
+    def create(
+        self, *, name: str, arms: Sequence[str], delta: object, epsilon: object = None, **design: Any
+    ) -> RemoteTrial:
+        """Create a trial; the arguments are those of `Trial.create`, numbers as text where they have to be exact."""
+        given = {"name": name, "arms": list(arms), "delta": delta, "epsilon": epsilon} | design
+        body = {key: _sendable(value) for key, value in given.items() if value is not None}
+        answer = self._request("POST", "/trials", body, repeat=False)
+        return RemoteTrial(self, name, TrialDesign.from_json(answer["design"]))
+
+    def open(self, *, name: str) -> RemoteTrial:
+        """Find a trial."""
+        return RemoteTrial(self, name, TrialDesign.from_json(self._get(_path(name))["design"]))
+
+    def algorithms(self) -> list[dict[str, Any]]:
+        """The server's algorithms."""
+        found: list[dict[str, Any]] = self._get("/algorithms")["algorithms"]
+        return found
+
+    def bounds(self, means: Sequence[float], epsilon: float, delta: float, beta: float = 0.5) -> dict[str, Any]:
+        """The bounds of a problem, as `ba.bounds(...).to_dict()`."""
+        question = {"means": list(means), "epsilon": epsilon, "delta": delta, "beta": beta}
+        return self._request("POST", "/bounds", question)
+
+    def plan(self, means: Sequence[float] | None = None, **question: Any) -> dict[str, Any]:
+        """A plan, as `ba.plan(...).to_dict()`; waits until the server has computed it."""
+        asked = question | ({} if means is None else {"means": list(means)})
+        while (answer := self._request("POST", "/plan", asked))["state"] == "computing":
+            time.sleep(0.5)
+        found: dict[str, Any] = answer["plan"]
+        return found
+
+    def close(self) -> None:
+        """Let go of all connections; the next request makes a new one."""
+        for connection in self._connections:
+            connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _get(self, path: str) -> dict[str, Any]:
+        return self._request("GET", path)
+
+    def _request(self, method: str, path: str, body: Any = None, repeat: bool = True) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._text(method, path, body, repeat))
+        return found
+
+    def _text(self, method: str, path: str, body: Any = None, repeat: bool = True) -> str:
+        for pause in (*PAUSES, None) if repeat else (None,):
+            try:
+                status, text = self._once(method, path, body)
+                if status not in TRYING_AGAIN_MAY_HELP or pause is None:
+                    return _accepted(status, text)
+            except (OSError, http.client.HTTPException) as error:
+                self._connection().close()
+                if pause is None:
+                    place = f"{self._parts.scheme}://{self._parts.netloc}"
+                    raise OperationError(f"The server {place} does not answer: {type(error).__name__}.") from error
+            time.sleep(pause)
+        raise AssertionError("the last attempt answers or raises")
+
+    def _once(self, method: str, path: str, body: Any) -> tuple[int, str]:
+        connection = self._connection()
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        payload = None
+        if body is not None:
+            payload = json.dumps(body, allow_nan=False).encode()
+            headers["Content-Type"] = "application/json"
+        connection.request(method, f"{self._parts.path.rstrip('/')}/api/v1{path}", payload, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        # One a thread, kept open between requests.
+        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout)
+            self._local.connection = connection
+            self._connections.append(connection)
+        return connection
+
+
+class RemoteTrial:
+    """One trial on a server. Who did what is known from the token, so nothing here takes an actor."""
+
+    def __init__(self, client: Client, name: str, design: TrialDesign) -> None:
+        self.name = name
+        self.design = design
+        self._client = client
+
+    def ask(self, subject: str) -> Asked:
+        """The subject's assignment: the one it holds, or a new one. Safe to repeat."""
+        return _asked(self._post("ask", {"subject": subject}))
+
+    def ask_many(self, subjects: Iterable[str]) -> list[Asked]:
+        """Assignments for several subjects in one step, in this order; all or none."""
+        answer = self._post("ask-many", {"subjects": list(subjects)})
+        return [_asked(one) for one in answer["assignments"]]
+
+    def tell(self, assignment: str, outcome: object) -> str:
+        """Record an outcome: "recorded", "already recorded", or "late" (kept, not used)."""
+        return str(self._post("tell", _told(assignment, outcome))["status"])
+
+    def tell_many(self, outcomes: Iterable[tuple[str, object]]) -> list[str]:
+        """Record several outcomes in one step; all or none."""
+        statuses: list[str] = self._post("tell-many", {"outcomes": [_told(*one) for one in outcomes]})["statuses"]
+        return statuses
+
+    def correct(self, assignment: str, outcome: object, reason: str) -> str:
+        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
+        return str(self._post("correct", _told(assignment, outcome) | {"reason": reason}, repeat=False)["status"])
+
+    def withdraw(self, assignment: str, reason: str = "") -> str:
+        """Take a subject out by the design's rule."""
+        return str(self._post("withdraw", {"assignment": assignment, "reason": reason})["status"])
+
+    def pause(self, reason: str = "") -> str:
+        """Enrol nobody until `resume`."""
+        return str(self._post("pause", {"reason": reason}, repeat=False)["status"])
+
+    def resume(self, reason: str = "") -> str:
+        """Enrol again."""
+        return str(self._post("resume", {"reason": reason}, repeat=False)["status"])
+
+    def end(self, reason: str) -> str:
+        """Stop the trial for good without a recommendation."""
+        return str(self._post("end", {"reason": reason}, repeat=False)["status"])
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """How the trial ended; None while it runs."""
+        return _verdict(self._read("verdict")["verdict"])
+
+    def status(self) -> dict[str, Any]:
+        """The public state as plain data."""
+        return self._read("status")
+
+    def ledger(self) -> dict[str, Any]:
+        """The privacy ledger as plain data."""
+        return self._read("ledger")
+
+    def report(self, out: str | Path) -> dict[str, str]:
+        """Write the report (report.html, report.json) into a folder; the paths."""
+        place = Path(out)
+        paths = {"html": place / "report.html", "json": place / "report.json"}
+        page = self._client._text("GET", _path(self.name, "report.html"))
+        data = json.dumps(self._read("report"), indent=2, ensure_ascii=False) + "\n"
+        for path, text in ((paths["html"], page), (paths["json"], data)):
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+        return {kind: str(path) for kind, path in paths.items()}
+
+    def open_assignments(self) -> list[OpenAssignment]:
+        """The assignments whose outcomes are awaited, oldest first."""
+        found = self._read("open")["assignments"]
+        return [OpenAssignment(a["assignment"], a["arm"], a["assigned_at"], a["due_at"]) for a in found]
+
+    def verify(self) -> Verification:
+        """Let the server replay the log and compare."""
+        answer = self._read("verify")
+        return Verification(**{f.name: answer[f.name] for f in fields(Verification)})
+
+    def close(self) -> None:
+        """Let go of the connection; the end of a `with` block does so too."""
+        self._client.close()
+
+    def __enter__(self) -> RemoteTrial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _post(self, what: str, body: dict[str, Any], repeat: bool = True) -> dict[str, Any]:
+        return self._client._request("POST", _path(self.name, what), body, repeat)
+
+    def _read(self, what: str) -> dict[str, Any]:
+        return self._client._get(_path(self.name, what))
+
+
+def _path(name: str, what: str = "") -> str:
+    return f"/trials/{quote(name, safe='')}" + (f"/{what}" if what else "")
+
+
+def _sendable(value: Any) -> Any:
+    # Exact numbers travel as decimal text; floats by their shortest form, as everywhere.
+    if isinstance(value, Fraction):
+        from bestarm.privacy.encoding import text_of
+
+        return text_of(value)
+    return value.item() if hasattr(value, "item") else value
+
+
+def _told(assignment: str, outcome: object) -> dict[str, Any]:
+    value = _sendable(outcome)
+    if isinstance(value, bool):
+        value = int(value)
+    return {"assignment": assignment, "outcome": value if isinstance(value, int | float | str) else str(value)}
+
+
+def _asked(answer: dict[str, Any]) -> Asked:
+    return Asked(answer["assignment"], answer["arm"], answer["told"], _verdict(answer["verdict"]))
+
+
+def _verdict(answer: dict[str, Any] | None) -> Verdict | None:
+    return None if answer is None else Verdict(**{f.name: answer[f.name] for f in fields(Verdict)})
+
+
+def _accepted(status: int, text: str) -> str:
+    if 200 <= status < 300:
+        return text
+    try:
+        said = str(json.loads(text)["detail"])
+    except (ValueError, KeyError, TypeError):
+        said = f"The server answered with status {status}."
+    raise InputError(said) if 400 <= status < 500 and status != 409 else OperationError(said)

@@ -1,0 +1,200 @@
+"""Who may do what: tokens, browser sessions, one-time links and public view links.
+
+Each is a secret of 256 random bits that its holder sees once; the store keeps its SHA-256 alone, which is enough for
+secrets that nobody can guess. Whatever a token let in ends with the token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from bestarm.errors import InputError, OperationError
+from bestarm.storage.contract import Store
+from bestarm.storage.schema import access as table
+from bestarm.storage.sql import SQLStore
+
+Role = Literal["viewer", "operator", "admin"]
+Kind = Literal["token", "session", "link", "view"]
+
+ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "admin")
+"""Each may do what the ones before it may."""
+PREFIXES: Final[dict[str, Kind]] = {"bat_": "token", "bas_": "session", "bal_": "link", "bav_": "view"}
+SESSION_SECONDS: Final = 12 * 3600
+LINK_SECONDS: Final = 3600
+LONGEST_LABEL: Final = 80
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What somebody may do, and by which secret."""
+
+    id: int
+    kind: Kind
+    role: Role
+    trial: str | None
+    """The one trial it is for; None for all."""
+    label: str
+    """Who or what holds it; stands in the log as the actor."""
+    created_at: int
+    expires_at: int | None
+
+    def may(self, role: Role) -> bool:
+        """Whether it covers what this role may do."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+    def reaches(self, trial: str) -> bool:
+        """Whether it is for this trial."""
+        return self.trial is None or self.trial == trial
+
+    @property
+    def runs_everything(self) -> bool:
+        """Whether it may create trials and hand out access."""
+        return self.role == "admin" and self.trial is None
+
+
+class Access:
+    """The grants in a store."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        if not isinstance(store, SQLStore):
+            raise InputError("The service needs a store in a database: a path, or a URL postgresql://...")
+        self._engine = store.engine
+        self._clock = clock
+
+    def issue(
+        self,
+        kind: Kind,
+        role: Role,
+        label: str,
+        trial: str | None = None,
+        seconds: int | None = None,
+        parent: int | None = None,
+    ) -> tuple[str, Grant]:
+        """A new secret, shown here and never again, and what it grants."""
+        if not label.strip() or len(label) > LONGEST_LABEL or not label.isprintable():
+            raise InputError(f"A label of 1 to {LONGEST_LABEL} printable characters says who this is for.")
+        with self._transaction() as connection:
+            return self._insert(connection, kind, role, label.strip(), trial, seconds, parent)
+
+    def find(self, secret: str) -> Grant | None:
+        """What a secret grants now; None if it is unknown, ended, expired, or its token is."""
+        kind = PREFIXES.get(secret[:4])
+        if kind is None or kind == "link":
+            return None
+        above = table.alias("above")
+        query = (
+            sa.select(table)
+            .outerjoin(above, table.c.parent == above.c.id)
+            .where(table.c.secret_hash == _hashed(secret), table.c.kind == kind, self._alive(table))
+            .where(sa.or_(above.c.id.is_(None), above.c.kind == "link", self._alive(above)))
+        )
+        with self._transaction() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else _grant(row)
+
+    def sign_in(self, secret: str) -> tuple[str, Grant] | None:
+        """A session for a token, or for a one-time link, which is used up by this; None if neither is good."""
+        if PREFIXES.get(secret[:4]) == "link":
+            return self._redeem(secret)
+        token = self.find(secret)
+        if token is None or token.kind != "token":
+            return None
+        return self.issue("session", token.role, token.label, token.trial, SESSION_SECONDS, token.id)
+
+    def _redeem(self, secret: str) -> tuple[str, Grant] | None:
+        # The update is the test: of two that come at once only one changes the row.
+        used = (
+            sa.update(table)
+            .where(table.c.secret_hash == _hashed(secret), table.c.kind == "link", self._alive(table))
+            .values(ended_at=self._now())
+            .returning(table)
+        )
+        with self._transaction() as connection:
+            row = connection.execute(used).first()
+            if row is None:
+                return None
+            return self._insert(connection, "session", row.role, row.label, row.trial, SESSION_SECONDS, row.id)
+
+    def grants(self) -> list[Grant]:
+        """All tokens and view links that are good now, oldest first."""
+        query = sa.select(table).where(table.c.kind.in_(("token", "view")), self._alive(table)).order_by(table.c.id)
+        with self._transaction() as connection:
+            return [_grant(row) for row in connection.execute(query)]
+
+    def end(self, number: int, kinds: tuple[Kind, ...] = ("token", "view")) -> bool:
+        """Take back a grant and all sessions it let in; False if there is none such."""
+        mine = sa.and_(table.c.id == number, table.c.kind.in_(kinds), table.c.ended_at.is_(None))
+        with self._transaction() as connection:
+            changed = connection.execute(sa.update(table).where(mine).values(ended_at=self._now()))
+            return changed.rowcount > 0
+
+    def first_link(self, always: bool = False) -> str | None:
+        """A one-time link for an administrator where nobody holds such a token yet, or `always`."""
+        if not always and any(grant.kind == "token" and grant.runs_everything for grant in self.grants()):
+            return None
+        return self.issue("link", "admin", "administrator", seconds=LINK_SECONDS)[0]
+
+    def _insert(
+        self,
+        connection: sa.Connection,
+        kind: Kind,
+        role: Role,
+        label: str,
+        trial: str | None,
+        seconds: int | None,
+        parent: int | None,
+    ) -> tuple[str, Grant]:
+        prefix = next(start for start, named in PREFIXES.items() if named == kind)
+        secret = prefix + secrets.token_urlsafe(32)
+        now = self._now()
+        values = {
+            "kind": kind,
+            "secret_hash": _hashed(secret),
+            "role": role,
+            "trial": trial,
+            "label": label,
+            "parent": parent,
+            "created_at": now,
+            "expires_at": None if seconds is None else now + seconds,
+        }
+        row = connection.execute(sa.insert(table).values(values).returning(table)).one()
+        return secret, _grant(row)
+
+    def _alive(self, rows: Any) -> sa.ColumnElement[bool]:
+        in_time = sa.or_(rows.c.expires_at.is_(None), rows.c.expires_at > self._now())
+        return sa.and_(rows.c.ended_at.is_(None), in_time)
+
+    def _now(self) -> int:
+        return int(self._clock())
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise OperationError("The store could not be used.") from error
+
+
+def csrf_token(session_secret: str) -> str:
+    """What a form must carry to show that it came from one of our own pages, for this session."""
+    return hashlib.sha256(b"form\0" + session_secret.encode()).hexdigest()
+
+
+def _hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _grant(row: Any) -> Grant:
+    return Grant(
+        row.id, cast(Kind, row.kind), cast(Role, row.role), row.trial, row.label, row.created_at, row.expires_at
+    )

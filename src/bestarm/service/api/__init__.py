@@ -1,0 +1,13 @@
+"""The HTTP API, version 1."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from bestarm.service.api import access, planning, trials
+
+PREFIX = "/api/v1"
+
+router = APIRouter(prefix=PREFIX)
+for _part in (planning.router, trials.router, access.router):
+    router.include_router(_part)

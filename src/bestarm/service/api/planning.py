@@ -1,0 +1,80 @@
+"""Before a trial: algorithms, bounds, plans. And whether the service is up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from bestarm import __version__
+from bestarm.policy import catalogue
+from bestarm.service import schemas
+from bestarm.service.guard import PlannerHere, Viewer
+from bestarm.service.plain import finite
+from bestarm.service.plans import PlanQuestion
+from bestarm.service.problems import documented
+from bestarm.theory import bounds as bounds_of
+from bestarm.trial.design import DEFAULT_ALGORITHM
+
+router = APIRouter()
+
+
+@router.get("/health", tags=["service"])
+def health() -> schemas.Health:
+    """Whether the service is up. Needs no token."""
+    return schemas.Health(status="ok", version=__version__)
+
+
+@router.get("/me", tags=["access"], responses=documented())
+def me(holder: Viewer) -> schemas.Me:
+    """What your token is."""
+    return schemas.Me(role=holder.role, trial=holder.trial, label=holder.label)
+
+
+@router.get("/algorithms", tags=["planning"], responses=documented())
+def algorithms(holder: Viewer) -> schemas.AlgorithmList:
+    """The algorithms there are."""
+    return schemas.AlgorithmList(
+        algorithms=[
+            schemas.AlgorithmInfo(
+                name=a.name, summary=a.summary, privacy=list(a.privacy), proven=a.proven, source=a.source
+            )
+            for a in catalogue.CATALOGUE.values()
+        ]
+    )
+
+
+@router.post("/bounds", tags=["planning"], responses=documented())
+def bounds(holder: Viewer, question: schemas.BoundsQuestion) -> schemas.BoundsAnswer:
+    """How many participants any method must use, and whether privacy or chance decides that."""
+    found = bounds_of(question.means, question.epsilon, question.delta, question.beta)
+    return schemas.BoundsAnswer(**finite(found.to_dict()))
+
+
+@router.post(
+    "/plan",
+    tags=["planning"],
+    response_model=schemas.PlanAnswer,
+    responses=documented(409) | {202: {"model": schemas.PlanPending, "description": "Being computed; ask again."}},
+)
+def plan(holder: Viewer, planner: PlannerHere, question: schemas.PlanRequest) -> Any:
+    """How many participants a trial needs and what privacy costs, by simulation. Repeat the question until the
+    answer is 200: the same question is computed once."""
+    answer = planner.ask(
+        PlanQuestion(
+            epsilon=question.epsilon,
+            delta=question.delta,
+            means=None if question.means is None else tuple(question.means),
+            arms=question.arms,
+            gap=question.gap,
+            base=question.base,
+            algorithm=question.algorithm or DEFAULT_ALGORITHM,
+            runs=question.runs,
+            seed=question.seed,
+            participants=question.participants,
+        )
+    )
+    if answer is None:
+        return JSONResponse({"state": "computing"}, 202, {"Retry-After": "1"})
+    return {"state": "done", "plan": finite(answer)}

@@ -1,0 +1,84 @@
+"""The application: one store, its API, its pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from bestarm import __version__
+from bestarm.errors import BestArmError
+from bestarm.service import api
+from bestarm.service.access import Access
+from bestarm.service.guard import SignInFirst
+from bestarm.service.middleware import Outermost
+from bestarm.service.pages import error_page, router, to_sign_in
+from bestarm.service.plans import Planner
+from bestarm.service.problems import Problem, Refusal, problem_response, refusal_of
+from bestarm.service.trials import Trials
+from bestarm.storage import open_store
+from bestarm.storage.contract import Store
+
+STATIC = Path(__file__).parent / "static"
+ABOUT = (
+    "Trials that find the best of several options with proven privacy. Outcomes go in and never come out; what is "
+    "shown follows from noisy releases alone. Asking and telling are safe to repeat."
+)
+
+
+def create_app(store: str | Path | Store, planner: Planner | None = None) -> FastAPI:
+    """The application over the trials of a store: a path, a database URL, or an open store."""
+    place = open_store(store, create=True)
+    plans = planner or Planner()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        plans.close()
+        place.close()
+
+    app = FastAPI(
+        title="bestarm",
+        version=__version__,
+        description=ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.trials = Trials(place)
+    app.state.access = Access(place)
+    app.state.planner = plans
+    app.add_middleware(Outermost, refuse=_refused)
+    for kind in (BestArmError, Refusal, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _refuse)
+    app.add_exception_handler(SignInFirst, to_sign_in)
+    app.include_router(api.router)
+    app.include_router(router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    _document(app)
+    return app
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    return _refused(request, refusal_of(error))
+
+
+def _refused(request: Request, refusal: Refusal) -> Response:
+    if request.url.path.startswith(api.PREFIX):
+        return problem_response(refusal)
+    return error_page(request, refusal)
+
+
+def _document(app: FastAPI) -> None:
+    # The refusals point to one schema, which no route returns as its answer.
+    described = app.openapi()
+    schemas = described["components"]["schemas"]
+    schemas["Problem"] = Problem.model_json_schema()
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)

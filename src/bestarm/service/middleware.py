@@ -1,0 +1,93 @@
+"""What holds for every answer: the security headers, the size of a body, one line in the log, no traceback outside.
+
+The log names the route, not the address, and an error's kind and place, not its message: neither can hold a secret, a
+subject or an outcome.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bestarm.service.problems import LARGEST_BODY, Refusal, refusal_of
+
+log = logging.getLogger("bestarm.service")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+class Outermost:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, refuse: Callable[[Request, Refusal], Response]) -> None:
+        self._app = app
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = 0
+        taken = 0
+
+        async def limited() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > LARGEST_BODY:
+                raise HTTPException(413)  # which FastAPI hands on, unlike other errors while it reads a body
+            return message
+
+        async def dressed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = _dress(list(message.get("headers", [])))
+            await send(message)
+
+        try:
+            await self._app(scope, limited, dressed)
+        except Exception as error:
+            log.error("%s at %s", type(error).__name__, _place(error))
+            if status == 0:
+                await self._refuse(Request(scope), refusal_of(error))(scope, receive, dressed)
+        finally:
+            spent = 1000 * (time.perf_counter() - began)
+            log.info("%s %s %d %.1f ms", scope["method"], _route(scope), status, spent)
+
+
+def _dress(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    present = {name.lower() for name, _ in headers}
+    return headers + [(n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in present]
+
+
+def _route(scope: Scope) -> str:
+    route: Any = scope.get("route")
+    return getattr(route, "path", None) or "(no such address)"
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames[-4:]))

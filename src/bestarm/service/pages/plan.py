@@ -1,0 +1,155 @@
+"""The plan page: choose arms, a hoped-for gap and a risk; move epsilon and see what privacy costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from bestarm.errors import BestArmError, InputError
+from bestarm.policy.catalogue import CATALOGUE
+from bestarm.service.figures import cost_curve
+from bestarm.service.guard import PageHolder, PlannerHere
+from bestarm.service.pages.render import render
+from bestarm.service.plans import Planner, PlanQuestion
+from bestarm.theory import Bounds, bounds
+from bestarm.trial.design import DEFAULT_ALGORITHM
+
+router = APIRouter()
+
+STEPS_PER_DECADE = 10
+SMALLEST_EXPONENT, LARGEST_EXPONENT = -2, 1
+STEPS = STEPS_PER_DECADE * (LARGEST_EXPONENT - SMALLEST_EXPONENT)
+RUNS = 100
+CURVE_EPSILON = 1.0
+"""The whole curve is simulated once, whatever epsilon is looked at."""
+
+BLANK = {
+    "arms": "placebo\n5 mg\n10 mg",
+    "gap": "0.2",
+    "base": "",
+    "delta": "0.05",
+    "step": str(STEPS_PER_DECADE * 2),
+    "algorithm": DEFAULT_ALGORITHM,
+}
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """A plan at the epsilon that is looked at."""
+
+    epsilon: float
+    labels: list[str]
+    gap: float
+    delta: float
+    expected: float
+    p90: float
+    bound: float
+    without_privacy: float
+    half_gap: float
+    theory: Bounds
+    undecided: bool
+    figure: str
+    next_page: str
+
+
+@router.get("/plan")
+def show(request: Request, holder: PageHolder, planner: PlannerHere) -> Response:
+    """The whole page."""
+    values = _values(request)
+    algorithms = [a for a in CATALOGUE.values() if a.privacy != ("none",)]
+    return render(
+        request, "plan.html", values=values, algorithms=algorithms, steps=STEPS, **_result(request, planner, values)
+    )
+
+
+@router.get("/plan/result")
+def result(request: Request, holder: PageHolder, planner: PlannerHere) -> Response:
+    """The part that changes with the form; asks for itself again while it is being computed."""
+    return render(request, "plan_result.html", **_result(request, planner, _values(request)))
+
+
+def _values(request: Request) -> dict[str, str]:
+    return BLANK | {key: value[:5000] for key, value in request.query_params.items() if key in BLANK}
+
+
+def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "outlook": None,
+        "problem": None,
+        "again": "/plan/result?" + urlencode(values),
+        "epsilon": epsilon_at(values["step"]),
+    }
+    try:
+        labels = [line.strip() for line in values["arms"].replace(",", "\n").splitlines() if line.strip()]
+        question = PlanQuestion(
+            epsilon=CURVE_EPSILON,
+            delta=_number("The risk", values["delta"]),
+            arms=len(labels),
+            gap=_number("The gap", values["gap"]),
+            base=_number("The others' rate", values["base"]) if values["base"].strip() else None,
+            algorithm=values["algorithm"],
+            runs=RUNS,
+        )
+        plan = planner.ask(question)
+        if plan is not None:
+            answer["outlook"] = _outlook(plan, labels, values)
+    except BestArmError as error:
+        answer["problem"] = str(error)
+    return answer
+
+
+def _outlook(plan: dict[str, Any], labels: list[str], values: dict[str, str]) -> Outlook:
+    epsilon = epsilon_at(values["step"])
+    theory = bounds(plan["means"], epsilon, plan["delta"])
+    expected = between(plan["by_epsilon"], epsilon, "expected_samples")
+    half = plan["sensitivity"][-1]["expected_samples"] / plan["expected_samples"]
+    design = {
+        "arms": "\n".join(labels),
+        "epsilon": f"{epsilon:g}",
+        "delta": values["delta"],
+        "algorithm": values["algorithm"],
+    }
+    return Outlook(
+        epsilon=epsilon,
+        labels=labels,
+        gap=plan["gap"],
+        delta=plan["delta"],
+        expected=expected,
+        p90=between(plan["by_epsilon"], epsilon, "p90_samples"),
+        bound=theory.lower_bound_refined,
+        without_privacy=plan["without_privacy"],
+        half_gap=half,
+        theory=theory,
+        undecided=any(point["undecided"] for point in plan["by_epsilon"]),
+        figure=cost_curve(plan, epsilon, expected, theory.regime_epsilon),
+        next_page="/new-trial?" + urlencode(design),
+    )
+
+
+def epsilon_at(step: str) -> float:
+    """The budget at a position of the slider: ten a decade, with two digits."""
+    place = int(step) if step.isdecimal() and len(step) < 4 else STEPS_PER_DECADE * 2
+    exponent = SMALLEST_EXPONENT + min(place, STEPS) / STEPS_PER_DECADE
+    return float(f"{10**exponent:.2g}")
+
+
+def between(points: list[dict[str, Any]], epsilon: float, key: str) -> float:
+    """A value of the curve at any epsilon, on straight lines between the simulated points in logs."""
+    below = max((p for p in points if p["epsilon"] <= epsilon), key=lambda p: p["epsilon"], default=points[0])
+    above = min((p for p in points if p["epsilon"] >= epsilon), key=lambda p: p["epsilon"], default=points[-1])
+    if below["epsilon"] == above["epsilon"]:
+        return float(below[key])
+    share = math.log(epsilon / below["epsilon"]) / math.log(above["epsilon"] / below["epsilon"])
+    return float(math.exp((1 - share) * math.log(below[key]) + share * math.log(above[key])))
+
+
+def _number(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{what} has to be a number, such as 0.05.") from None

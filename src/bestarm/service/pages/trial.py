@@ -1,0 +1,144 @@
+"""A trial as everybody may see it: signed in, or by a link that an ethics board can be given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from bestarm.service import figures
+from bestarm.service.guard import AccessHere, PageHolder, TrialsHere, visible
+from bestarm.service.pages.render import render, trial_path
+from bestarm.service.plain import finite
+from bestarm.service.problems import Refusal
+from bestarm.service.reports import report_response, safe_filename
+from bestarm.service.trials import Trials
+from bestarm.trial.moments import moment
+from bestarm.trial.public import PublicView, assumptions, ledger_of, spent
+
+router = APIRouter()
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where the page's own addresses begin, and whether its reader is signed in."""
+
+    base: str
+    signed_in: bool
+
+
+@router.get("/trials/{trial}")
+def show(request: Request, holder: PageHolder, trials: TrialsHere, trial: str) -> Response:
+    """The public view for people who are signed in."""
+    visible(trials, holder, trial)
+    return _page(request, trials, trial, Door(trial_path(trial), True))
+
+
+@router.get("/trials/{trial}/live")
+def live(request: Request, holder: PageHolder, trials: TrialsHere, trial: str, mark: str = "") -> Response:
+    """What changes on that page; nothing if nothing did."""
+    visible(trials, holder, trial)
+    return _live(request, trials, trial, Door(trial_path(trial), True), mark)
+
+
+@router.get("/trials/{trial}/report")
+def report(holder: PageHolder, trials: TrialsHere, trial: str) -> Response:
+    """The report, to be saved."""
+    visible(trials, holder, trial)
+    return report_response(trials.report_page(trial), safe_filename(trial, "-report.html"))
+
+
+@router.get("/trials/{trial}/report.json")
+def report_json(holder: PageHolder, trials: TrialsHere, trial: str) -> Response:
+    """The report as data, to be saved."""
+    visible(trials, holder, trial)
+    return _json_file(trials, trial)
+
+
+@router.get("/view/{link}")
+def show_link(request: Request, access: AccessHere, trials: TrialsHere, link: str) -> Response:
+    """The public view for whoever has the link."""
+    return _page(request, trials, _linked(access, link), Door(f"/view/{link}", False))
+
+
+@router.get("/view/{link}/live")
+def live_link(request: Request, access: AccessHere, trials: TrialsHere, link: str, mark: str = "") -> Response:
+    """What changes on that page; nothing if nothing did."""
+    return _live(request, trials, _linked(access, link), Door(f"/view/{link}", False), mark)
+
+
+@router.get("/view/{link}/report")
+def report_link(access: AccessHere, trials: TrialsHere, link: str) -> Response:
+    """The report, to be saved."""
+    trial = _linked(access, link)
+    return report_response(trials.report_page(trial), safe_filename(trial, "-report.html"))
+
+
+@router.get("/view/{link}/report.json")
+def report_json_link(access: AccessHere, trials: TrialsHere, link: str) -> Response:
+    """The report as data, to be saved."""
+    return _json_file(trials, _linked(access, link))
+
+
+def _linked(access: AccessHere, link: str) -> str:
+    grant = access.find(link)
+    if grant is None or grant.kind != "view" or grant.trial is None:
+        raise Refusal(404, "This link does not lead anywhere; it may have been taken back.")
+    return grant.trial
+
+
+def _page(request: Request, trials: Trials, name: str, door: Door) -> Response:
+    known = _shown(trials.view(name), door)
+    created = request.query_params.get("created") == "yes"
+    return render(request, "trial.html", created=created, mark=mark_of(known["view"]), **known)
+
+
+def _live(request: Request, trials: Trials, name: str, door: Door, mark: str) -> Response:
+    known = _shown(trials.view(name), door)
+    now = mark_of(known["view"])
+    if mark == now:
+        return Response(status_code=204)
+    return render(request, "trial_live.html", mark=now, **known)
+
+
+def mark_of(view: PublicView) -> str:
+    """A short name of what is shown. It is made from public things alone, unlike the number of events, which would
+    tell when outcomes come in."""
+    said = repr((view.state, view.recruiting, view.assigned, len(view.releases), view.explanation, view.verdict))
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def _json_file(trials: Trials, name: str) -> Response:
+    text = json.dumps(finite(trials.report_data(name)), indent=2, ensure_ascii=False)
+    headers = {"Content-Disposition": f'attachment; filename="{safe_filename(name, "-report.json")}"'}
+    return Response(text, media_type="application/json", headers=headers)
+
+
+def _shown(view: PublicView, door: Door) -> dict[str, Any]:
+    labels = view.labels
+    low, high = figures.outcome_range(view)
+    people_released = sum(r.size for r in view.releases)
+    return {
+        "view": view,
+        "door": door,
+        "design": view.design,
+        "low": low,
+        "high": high,
+        "recruiting": [labels[arm] for arm in view.recruiting],
+        "people": sum(view.assigned),
+        "people_released": people_released,
+        "confidence": f"{100 * (1 - float(Fraction(view.design.delta))):.4g}",
+        "estimates": [(labels[e.arm], e, figures.estimate_bar(view, e)) for e in view.estimates],
+        "has_intervals": any(e.low is not None for e in view.estimates),
+        "evidence": [(labels[s.rival], s, figures.evidence_bar(s.value, s.needed)) for s in view.standings],
+        "timeline": figures.timeline(view),
+        "ledger": ledger_of(view),
+        "spent": spent(view),
+        "assumptions": assumptions(view.design),
+        "moments": [moment(r.at) for r in view.releases],
+    }

@@ -1,0 +1,132 @@
+"""Plans by simulation, one at a time in a process of their own, so that the live trials are not kept waiting.
+
+The first plan of an installation compiles the simulator, which takes some ten seconds; whoever asked looks again until
+it is there. A question that was answered before is answered at once.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bestarm.errors import InputError, OperationError
+from bestarm.planning.question import Question
+from bestarm.policy.catalogue import find
+from bestarm.theory import bounds
+from bestarm.trial.design import DEFAULT_ALGORITHM
+
+KEPT: Final = 64
+"""Answers kept."""
+WAITING: Final = 8
+"""Questions that may wait for their turn."""
+PATIENCE: Final = 300.0
+"""Seconds after which a simulation is given up."""
+MOST_ARMS: Final = 50
+MOST_SAMPLES: Final = 10**7
+
+
+@dataclass(frozen=True)
+class PlanQuestion:
+    """What a plan is asked about."""
+
+    epsilon: float
+    delta: float
+    means: tuple[float, ...] | None = None
+    arms: int | None = None
+    gap: float | None = None
+    base: float | None = None
+    algorithm: str = DEFAULT_ALGORITHM
+    runs: int = 200
+    seed: int = 0
+    participants: int | None = None
+
+    def check(self) -> None:
+        """Refuse at once what a simulation would refuse later."""
+        find(self.algorithm)
+        if (self.arms or len(self.means or ())) > MOST_ARMS:
+            raise InputError(f"A plan takes at most {MOST_ARMS} arms here; plan larger ones with `bestarm plan`.")
+        question = Question.ask(self.means, self.arms, self.gap, self.base)
+        bounds(question.means, self.epsilon, self.delta)
+        if self.participants is not None and self.participants < len(question.means):
+            raise InputError(f"{self.participants} participants cannot try {len(question.means)} arms.")
+
+    def command(self) -> list[str]:
+        """The options of `bestarm plan` that ask the same."""
+        options: dict[str, Any] = {
+            "--epsilon": self.epsilon,
+            "--delta": self.delta,
+            "--means": None if self.means is None else ",".join(map(repr, self.means)),
+            "--arms": self.arms,
+            "--gap": self.gap,
+            "--base": self.base,
+            "--algorithm": self.algorithm,
+            "--runs": self.runs,
+            "--seed": self.seed,
+            "--participants": self.participants,
+            "--max-samples": MOST_SAMPLES,
+        }
+        return [part for name, value in options.items() if value is not None for part in (name, str(value))]
+
+
+Compute = Callable[[PlanQuestion], dict[str, Any]]
+
+
+class Planner:
+    """Answers questions in the order in which they come."""
+
+    def __init__(self, compute: Compute | None = None) -> None:
+        self._compute = compute or simulated
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="plan")
+        self._asked: OrderedDict[PlanQuestion, Future[dict[str, Any]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def ask(self, question: PlanQuestion) -> dict[str, Any] | None:
+        """The plan as plain data (`Plan.to_dict`); None while it is being computed."""
+        with self._lock:
+            answer = self._asked.get(question)
+            if answer is None:
+                question.check()
+                answer = self._start(question)
+            self._asked.move_to_end(question)
+        if not answer.done():
+            return None
+        if answer.exception() is not None:
+            with self._lock:
+                self._asked.pop(question, None)  # what failed may be tried again
+        return answer.result()
+
+    def _start(self, question: PlanQuestion) -> Future[dict[str, Any]]:
+        waiting = sum(not answer.done() for answer in self._asked.values())
+        if waiting >= WAITING:
+            raise OperationError(f"{waiting} other plans are being computed; ask again in a minute.")
+        answer = self._asked[question] = self._pool.submit(self._compute, question)
+        done = [asked for asked, known in self._asked.items() if known.done()]
+        for asked in done[: max(0, len(self._asked) - KEPT)]:
+            del self._asked[asked]
+        return answer
+
+    def close(self) -> None:
+        """Take no more questions."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def simulated(question: PlanQuestion) -> dict[str, Any]:
+    """The answer of `bestarm plan --json`."""
+    command = [sys.executable, "-m", "bestarm.cli", "plan", "--json", *question.command()]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired as late:
+        raise OperationError(f"This plan takes longer than {PATIENCE:g} seconds; ask for a larger gap.") from late
+    if done.returncode == 2:
+        raise InputError(done.stderr.strip().splitlines()[-1].removeprefix("bestarm: "))
+    if done.returncode != 0:
+        raise OperationError("The plan could not be computed.")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

@@ -1,0 +1,37 @@
+// The little that htmx does not do. Everything works without it, less comfortably.
+"use strict";
+
+// A one-time link carries its code behind the #, which the browser does not send: put it into the form and go.
+const signIn = document.getElementById("sign-in");
+if (signIn && location.hash.length > 20) {
+  document.getElementById("secret").value = decodeURIComponent(location.hash.slice(1));
+  history.replaceState(null, "", location.pathname + location.search);
+  signIn.submit();
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const field = document.getElementById(button.dataset.copy);
+  field.select();
+  navigator.clipboard?.writeText(field.value).then(() => { button.textContent = "Copied"; }, () => {});
+});
+
+// What a reader has unfolded stays unfolded when the page updates itself.
+let unfolded = [];
+document.addEventListener("htmx:beforeSwap", () => {
+  unfolded = [...document.querySelectorAll("details[open][id]")].map((one) => one.id);
+});
+document.addEventListener("htmx:afterSwap", () => {
+  for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
+});
+
+// A form is sent once, however often its button is pressed.
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "post") return;
+  if (event.target.dataset.sent) event.preventDefault();
+  event.target.dataset.sent = "yes";
+});
+window.addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});

@@ -1,0 +1,116 @@
+"""The trials of the store as the service uses them: opened once, viewed at the price of a look when nothing changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from bestarm.errors import InputError
+from bestarm.privacy.encoding import exact, text_of
+from bestarm.service.problems import no_such_trial
+from bestarm.storage.contract import Store
+from bestarm.trial.design import TrialDesign
+from bestarm.trial.public import PublicView
+from bestarm.trial.report import report_data, report_page
+from bestarm.trial.trial import Trial
+
+FRESH_SECONDS = 1.0
+"""A trial whose batches close by the clock is looked at anew after this long, even if nobody did anything."""
+
+
+@dataclass
+class _Seen:
+    seq: int
+    at: float
+    view: PublicView
+
+
+class Trials:
+    """All trials of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._open: dict[str, Trial] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._lock = threading.Lock()
+        self._looking: dict[str, threading.Lock] = {}
+
+    def names(self) -> list[str]:
+        """The trials that can be served: a name with a slash does not fit into an address."""
+        return [name for name in self.store.names() if _fits_address(name)]
+
+    def find(self, name: str) -> Trial:
+        """The trial of that name."""
+        with self._lock:
+            if name not in self._open:
+                if name not in self.names():
+                    raise no_such_trial()
+                self._open[name] = Trial.open(self.store, name=name)
+                self._looking[name] = threading.Lock()
+            return self._open[name]
+
+    def create(self, name: str, actor: str, design: dict[str, Any]) -> Trial:
+        """Create a trial; `design` holds the arguments of `Trial.create` that were given."""
+        if not _fits_address(name):
+            raise InputError("A trial's name cannot hold a slash or a backslash, nor be a dot or two.")
+        if name in self.store.names():
+            raise InputError("There is already a trial of this name; choose another one.")
+        if ":" in str(design.get("algorithm", "")):
+            # "module:name" would import code that the server's owner did not choose.
+            raise InputError("Over HTTP the algorithm is one of the catalogue; `bestarm algorithms` lists them.")
+        Trial.create(self.store, name=name, actor=actor, **design)
+        return self.find(name)
+
+    def view(self, name: str) -> PublicView:
+        """Everything that may be known about a trial."""
+        trial = self.find(name)
+        with self._looking[name]:
+            with self.store.reading(name) as reading:
+                seq = reading.seq
+            seen = self._seen.get(name)
+            recent = trial.design.follow_up is None or (seen is not None and time.monotonic() - seen.at < FRESH_SECONDS)
+            if seen is None or seen.seq != seq or not recent:
+                # Read before the view, so that the view is never older than the number says.
+                seen = self._seen[name] = _Seen(seq, time.monotonic(), trial.view())
+            return seen.view
+
+    def report_page(self, name: str) -> str:
+        """The report as one HTML page."""
+        return report_page(self.view(name), self._head(name))
+
+    def report_data(self, name: str) -> dict[str, Any]:
+        """The report as plain data."""
+        return report_data(self.view(name), self._head(name))
+
+    def _head(self, name: str) -> str:
+        with self.store.reading(name) as reading:
+            return reading.head
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+
+def checked_outcome(design: TrialDesign, outcome: object) -> Fraction:
+    """The outcome as an exact number within the design's bounds; a refusal does not repeat it."""
+    try:
+        number = exact(outcome, "The outcome")
+        design.scale.to_unit(number)
+    except InputError:
+        raise InputError(f"This outcome cannot be recorded: {allowed_outcomes(design)}.") from None
+    return number
+
+
+def allowed_outcomes(design: TrialDesign) -> str:
+    """What an outcome may be, in words."""
+    low, high = text_of(Fraction(design.low)), text_of(Fraction(design.high))
+    if design.outcomes == "binary":
+        return f"an outcome of this trial is {low} or {high}"
+    return f"an outcome of this trial is a number from {low} to {high}"
+
+
+def _fits_address(name: str) -> bool:
+    return "/" not in name and "\\" not in name and name.strip() not in (".", "..", "")

@@ -1,0 +1,84 @@
+"""A server of its own process, as `bestarm serve` starts it, that tests may kill."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from bestarm.service.access import Access, Role
+from bestarm.storage import open_store
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """`bestarm serve` on a store; what it prints goes into a file."""
+
+    def __init__(self, store: str, log: Path, port: int | None = None) -> None:
+        self.store = store
+        self.port = port or free_port()
+        self.log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def said(self) -> str:
+        """All that it has printed so far."""
+        return self.log.read_text()
+
+    def link(self) -> str:
+        """The administrator's one-time link."""
+        found = re.search(r"http://\S+/sign-in#\S+", self.said)
+        assert found is not None, self.said
+        return found[0]
+
+    def token(self, role: Role, trial: str | None = None) -> str:
+        """A token, made behind the server's back."""
+        store = open_store(self.store, create=True)
+        secret = Access(store).issue("token", role, f"the {role}", trial)[0]
+        store.close()
+        return secret
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        command = [sys.executable, "-m", "bestarm.cli", "serve", "--store", self.store, "--port", str(self.port)]
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(command, stdout=out, stderr=out)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.url}/api/v1/health", timeout=5):
+                    return
+            except OSError:
+                assert self._process.poll() is None, self.said
+                assert time.monotonic() < deadline, self.said
+                time.sleep(0.1)
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """As an administrator would."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            os.kill(self._process.pid, how)
+            self._process.wait(30)
+            self._process = None
