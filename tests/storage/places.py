@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -13,9 +14,12 @@ import sqlalchemy as sa
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a running server; skips where none can be started, but fails in CI."""
-    folder = tmp_path_factory.mktemp("postgres")
+def postgres_server() -> Iterator[str]:
+    """The URL of a running server; skips where none can be started, but fails in CI.
+
+    It lives outside pytest's own folder, which is closed to the user that the server runs as.
+    """
+    folder = tempfile.mkdtemp(prefix="bestarm-postgres-")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the server's package warns about folders of the session
