@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.policy import elimination, explain, sampling, standings, stopping
+from bestarm.policy import elimination, evidence, evidence_report, explain, sampling, standings, stopping
 from bestarm.policy.algorithm import Algorithm, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
 
 PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
 )
+EVIDENCE = "docs/evidence-proof.md"
 RELEASED_CODE = "The released code of Azize et al. (2023), which differs from their Algorithm 2"
 
 
@@ -172,9 +173,73 @@ def ttucb_published() -> Algorithm:
     )
 
 
+def evidence_top_two(
+    name: str,
+    summary: str,
+    constants: Callable[..., Any],
+    privacy: tuple[str, ...],
+    binarises: bool = False,
+) -> Algorithm:
+    """Evidence Top Two: bets on releases, in stages of a few large batches."""
+    return Algorithm(
+        name=name,
+        summary=summary,
+        source=EVIDENCE,
+        proven=True,
+        privacy=privacy,
+        constants=constants,
+        start=evidence.start_evidence,
+        size=evidence.size_of_stage,
+        recruit=evidence.recruit_side_by_side,
+        assigned=remember_nothing,
+        released=evidence.weigh_release,
+        over=evidence.only_one_left,
+        explain=evidence_report.explain_evidence,
+        holds=True,
+        noise="discrete",
+        binarises=binarises,
+        supports_indifference=True,
+        standings=evidence_report.evidence_standings,
+    )
+
+
+def evidence_default() -> Algorithm:
+    """The default: the sharper form that the outcomes allow."""
+    return evidence_top_two(
+        "evidence",
+        "Evidence Top Two (the default): likelihood form for binary outcomes, tilted form for others",
+        evidence.evidence_constants,
+        ("pure", "none", "local", "zcdp"),
+    )
+
+
+def evidence_tilted() -> Algorithm:
+    """For any outcomes in [0, 1]."""
+    return evidence_top_two(
+        "evidence-tilted",
+        "Evidence Top Two, tilted form: any outcomes in [0, 1] as they are",
+        evidence.tilted_constants,
+        ("pure", "none", "local", "zcdp"),
+    )
+
+
+def evidence_likelihood() -> Algorithm:
+    """For binary outcomes, and others made binary."""
+    return evidence_top_two(
+        "evidence-likelihood",
+        "Evidence Top Two, likelihood form: binary outcomes, others made binary by a coin",
+        evidence.likelihood_constants,
+        ("pure", "none", "local"),
+        binarises=True,
+    )
+
+
 CATALOGUE: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
+        evidence_default(),
+        evidence_tilted(),
+        evidence_likelihood(),
         adap_tt(),
         adap_tt_nonprivate(),
         ttucb(),

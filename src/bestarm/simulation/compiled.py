@@ -22,10 +22,22 @@ from numba import njit
 from numba.extending import register_jitable
 
 from bestarm.policy import algorithm as interface
-from bestarm.policy import batching, elimination, record, sampling, stopping
+from bestarm.policy import (
+    batching,
+    elimination,
+    evidence,
+    evidence_belief,
+    evidence_bets,
+    evidence_cells,
+    evidence_plan,
+    record,
+    sampling,
+    stopping,
+)
 from bestarm.policy.algorithm import Algorithm
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.record import IntArray
+from bestarm.release import binomial, laws
 from bestarm.simulation import driver, people
 
 Run: TypeAlias = Callable[[np.random.Generator, Any, Any, int, IntArray], tuple[int, int, int]]
@@ -42,6 +54,17 @@ RULES: Final[tuple[ModuleType, ...]] = (
 )
 """The modules whose functions run compiled in the simulator and as they stand elsewhere."""
 
+LARGE_RULES: Final[tuple[ModuleType, ...]] = (
+    binomial,
+    laws,
+    evidence_belief,
+    evidence_bets,
+    evidence_cells,
+    evidence_plan,
+    evidence,
+)
+"""More such modules. Their functions do much work a call and are called from several places, so they stay functions."""
+
 MAY_ALLOCATE: Final = ("start_", "new_", "pull_by_pull", "release_by_release")
 """Functions with these names may make arrays. All others work on arrays they are given and are compiled without
 reference counting, which would cost ten times the work itself."""
@@ -49,7 +72,7 @@ reference counting, which would cost ten times the work itself."""
 
 def _cache_folder() -> Path:
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {np.__version__}".encode())
-    for module in (*RULES, sys.modules[__name__]):
+    for module in (*RULES, *LARGE_RULES, sys.modules[__name__]):
         digest.update(Path(str(module.__file__)).read_bytes())
     base = os.environ.get("BESTARM_CACHE") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "bestarm" / digest.hexdigest()[:16]
@@ -61,14 +84,14 @@ numba.config.CACHE_DIR = str(CACHE)
 _registered: set[Callable[..., Any]] = set()
 
 
-def register(rule: Callable[..., Any], may_allocate: bool) -> None:
+def register(rule: Callable[..., Any], may_allocate: bool, inline: bool = True) -> None:
     """Let compiled code call this plain function. One that was registered before stays as it is."""
     if rule not in _registered:
         _registered.add(rule)
         if may_allocate:
             register_jitable(error_model="numpy")(rule)
         else:
-            register_jitable(error_model="numpy", _nrt=False, forceinline=True)(rule)
+            register_jitable(error_model="numpy", _nrt=False, forceinline=inline)(rule)
 
 
 def _functions(module: ModuleType) -> list[FunctionType]:
@@ -79,9 +102,9 @@ def _functions(module: ModuleType) -> list[FunctionType]:
     ]
 
 
-for _module in RULES:
+for _module in (*RULES, *LARGE_RULES):
     for _function in _functions(_module):
-        register(_function, _function.__name__.startswith(MAY_ALLOCATE))
+        register(_function, _function.__name__.startswith(MAY_ALLOCATE), inline=_module not in LARGE_RULES)
 
 
 def _run(rng: Any, world: Any, constants: Any, max_samples: int, per_arm: IntArray) -> Any:

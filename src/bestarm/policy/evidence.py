@@ -1,0 +1,295 @@
+"""Evidence Top Two: a sequential test by betting, with as few and as well placed releases as possible.
+
+The state is the public record, the cells with their wealth, a belief for every arm and the stage in progress. The cells
+of an arm b are bet against in two ways: with b's own releases, that its mean is lower, and with those of its champion
+(the best of the others), that the champion's mean is higher. Wealth of 1/delta in every cell of every other arm ends
+the trial. See docs/evidence-proof.md for why at most a share delta of trials errs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bestarm.errors import InputError
+from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Design
+from bestarm.policy.evidence_belief import POINTS, gather, log_densities, summarise
+from bestarm.policy.evidence_bets import Slip, log_bet, new_slip, write_slip
+from bestarm.policy.evidence_cells import Cells, cut, least_wealth, new_cells, restart, strike_out
+from bestarm.policy.evidence_plan import Plan, first_batch, new_plan, plan_stage
+from bestarm.policy.record import FloatArray, IntArray, Record, new_record
+from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
+
+GRID_BITS = 20
+"""Outcomes that are not binary are rounded at random to multiples of 2^-20 before central noise is added."""
+
+
+class EvidenceConstants(NamedTuple):
+    """What the rules read."""
+
+    arms: int
+    law: Law
+    tilted: bool
+    threshold: float
+    """log(1/delta)."""
+    indifference: float
+    first: int
+    """Size of every arm's first batch."""
+
+
+class Beliefs(NamedTuple):
+    """What is believed of every arm, and scratch to work with it."""
+
+    point: FloatArray
+    weight: FloatArray
+    """Logarithms, arm by point."""
+    mean: FloatArray
+    spread: FloatArray
+    density: FloatArray
+    fresh: FloatArray
+    moved: FloatArray
+
+
+class Evidence(NamedTuple):
+    """The state."""
+
+    record: Record
+    cells: Cells
+    beliefs: Beliefs
+    plan: Plan
+    slip: Slip
+    leader: IntArray
+    """The arm with the highest estimate among those that are left; -1 before the first release."""
+    floor: FloatArray
+    """With an indifference zone: the log wealth that every cell of an arm may hand on to a new champion."""
+
+
+def law_of(design: Design, tilted: bool) -> Law:
+    """The law of releases that the design promises."""
+    bits = 0 if design.binary or not tilted else GRID_BITS
+    if design.privacy == "pure":
+        return pure_law(design.epsilon, bits)
+    if design.privacy == "local":
+        return local_law(design.epsilon)
+    if design.privacy == "zcdp":
+        if design.rho is None:
+            raise InputError("The privacy model zcdp needs --rho, a positive number.")
+        return zcdp_law(design.rho, bits)
+    return no_privacy()
+
+
+def evidence_constants(design: Design) -> EvidenceConstants:
+    """Likelihood form wherever what is counted is binary and its law is known in closed form, else tilted form."""
+    return _constants(design, design.privacy == "zcdp" or not (design.binary or design.privacy == "local"))
+
+
+def tilted_constants(design: Design) -> EvidenceConstants:
+    """Tilted form whatever the outcomes."""
+    return _constants(design, True)
+
+
+def likelihood_constants(design: Design) -> EvidenceConstants:
+    """Likelihood form; outcomes that are not binary become so by a coin."""
+    return _constants(design, False)
+
+
+def _constants(design: Design, tilted: bool) -> EvidenceConstants:
+    law = law_of(design, tilted)
+    threshold = math.log(1.0 / design.delta)
+    return EvidenceConstants(design.arms, law, tilted, threshold, float(design.indifference), first_batch(law))
+
+
+def start_evidence(constants: EvidenceConstants) -> Evidence:
+    """Nothing released yet; a flat belief for every arm."""
+    arms = constants.arms
+    point = np.zeros((arms, POINTS))
+    for arm in range(arms):
+        for k in range(POINTS):
+            point[arm, k] = (k + 0.5) / POINTS
+    scratch = np.zeros(POINTS), np.zeros(POINTS), np.zeros(POINTS)
+    weight = np.zeros((arms, POINTS))
+    beliefs = Beliefs(point, weight, np.full(arms, 0.5), np.full(arms, 0.29), scratch[0], scratch[1], scratch[2])
+    cells = new_cells(arms, constants.indifference)
+    plan = new_plan(arms, constants.first)
+    return Evidence(new_record(arms, 0), cells, beliefs, plan, new_slip(), np.full(1, -1), np.zeros(arms))
+
+
+def size_of_stage(state: Evidence, constants: EvidenceConstants, arm: int) -> int:
+    """The size that the stage's plan foresees."""
+    return int(state.plan.size[arm])
+
+
+def recruit_side_by_side(state: Evidence, constants: EvidenceConstants, weights: FloatArray) -> int:
+    """Every arm whose batch of this stage has free places, in proportion to the batches' sizes."""
+    record = state.record
+    plan = state.plan
+    total = 0.0
+    for arm in range(constants.arms):
+        weights[arm] = 0.0
+        waiting = record.opened[arm] < plan.due[arm] or record.assigned[arm] < record.places[arm]
+        if takes_part(state, arm) and record.released[arm] < plan.due[arm] and waiting:
+            weights[arm] = plan.size[arm]
+            total += weights[arm]
+    if total == 0.0:
+        return NOBODY
+    for arm in range(constants.arms):
+        weights[arm] /= total
+    return SEVERAL
+
+
+def takes_part(state: Evidence, arm: int) -> bool:
+    """Whether the arm is still in and has a batch in this stage."""
+    return bool(state.plan.size[arm] > 0 and state.cells.left[arm] > 0)
+
+
+def only_one_left(state: Evidence, constants: EvidenceConstants) -> int:
+    """The last arm that is not out; the leader, should a release have struck out all at once."""
+    left = UNDECIDED
+    for arm in range(constants.arms):
+        if state.cells.left[arm] > 0:
+            if left != UNDECIDED:
+                return UNDECIDED
+            left = arm
+    return left if left != UNDECIDED else int(state.leader[0])
+
+
+def weigh_release(state: Evidence, constants: EvidenceConstants, arm: int) -> None:
+    """Settle the bets on a release, learn from it, and plan the next stage when this one is complete."""
+    record = state.record
+    beliefs = state.beliefs
+    n = float(record.last_size[arm])
+    r = float(record.last_value[arm])
+    log_densities(constants.law, constants.tilted, n, r, beliefs.point, arm, beliefs.density)
+    for up in (True, False):
+        write_slip(
+            state.slip,
+            constants.law,
+            constants.tilted,
+            n,
+            beliefs.point,
+            beliefs.weight,
+            beliefs.density,
+            arm,
+            up,
+        )
+        for b in range(constants.arms):
+            if state.cells.left[b] > 0 and (b == arm) != up:
+                champion = champion_of(state, constants, b)
+                if not up or champion == arm:
+                    settle(state, constants, b, champion, n, r, up)
+    for k in range(POINTS):
+        beliefs.weight[arm, k] += beliefs.density[k]
+    mean, spread = summarise(beliefs.point, beliefs.weight, arm)
+    beliefs.mean[arm] = mean
+    beliefs.spread[arm] = spread
+    gather(beliefs.point, beliefs.weight, arm, mean, spread, beliefs.fresh, beliefs.moved)
+    follow(state, constants)
+    if only_one_left(state, constants) == UNDECIDED and stage_is_complete(state, constants):
+        begin_stage(state, constants)
+
+
+def champion_of(state: Evidence, constants: EvidenceConstants, b: int) -> int:
+    """The arm whose releases speak against b being the best: the leader, or for the leader the next best; or -1."""
+    leader = int(state.leader[0])
+    if leader >= 0 and leader != b:
+        return leader
+    champion = -1
+    if constants.indifference == 0.0:
+        for a in range(constants.arms):
+            better = champion < 0 or state.beliefs.mean[a] > state.beliefs.mean[champion]
+            if a != b and state.cells.left[a] > 0 and better:
+                champion = a
+    return champion
+
+
+def trust_in(state: Evidence, constants: EvidenceConstants, champion: int, b: int) -> float:
+    """About how likely the champion is the best of all arms but b: the share of the wealth that is staked on it."""
+    beliefs = state.beliefs
+    trust = 1.0
+    for a in range(constants.arms):
+        if a != b and a != champion and state.cells.left[a] > 0:
+            spread = math.sqrt(beliefs.spread[champion] ** 2 + beliefs.spread[a] ** 2)
+            lead = (beliefs.mean[champion] - beliefs.mean[a] + constants.indifference) / spread
+            trust /= 1.0 + math.exp(min(-lead, 500.0))
+    return trust
+
+
+def settle(state: Evidence, constants: EvidenceConstants, b: int, champion: int, n: float, r: float, up: bool) -> None:
+    """Multiply the wealth of b's cells by the bets on a release of its champion (`up`) or of b itself."""
+    cells = state.cells
+    gamma = constants.indifference
+    if champion < 0:
+        return
+    beliefs = state.beliefs
+    blur = beliefs.spread[champion] + beliefs.spread[b]
+    cut(cells, b, beliefs.mean[b], beliefs.mean[champion] + gamma, blur)
+    trust = trust_in(state, constants, champion, b) if up else 1.0
+    for i in range(cells.left[b]):
+        need = constants.threshold - cells.wealth[b, i]
+        if up:
+            null = cells.high[b, i] - gamma
+            won = log_bet(state.slip, constants.law, constants.tilted, n, r, null, need, trust)
+        else:
+            null = 1.0 - cells.low[b, i]
+            won = log_bet(state.slip, constants.law, constants.tilted, n, n - r, null, need, trust)
+        cells.wealth[b, i] += won
+    strike_out(cells, b, constants.threshold)
+
+
+def follow(state: Evidence, constants: EvidenceConstants) -> None:
+    """Let the arm with the highest estimate lead, among those that are left.
+
+    With an indifference zone, what was shown about one leader says nothing about another: a lead must be clear to
+    change hands, and then every cell starts again with what it can hand on.
+    """
+    beliefs = state.beliefs
+    before = int(state.leader[0])
+    best = -1
+    for a in range(constants.arms):
+        better = best < 0 or beliefs.mean[a] > beliefs.mean[best]
+        if state.cells.left[a] > 0 and state.record.released[a] > 0 and better:
+            best = a
+    if best < 0:
+        return
+    if constants.indifference == 0.0 or before < 0:
+        state.leader[0] = best
+    elif best != before and beliefs.mean[best] > beliefs.mean[before] + 0.5 * constants.indifference:
+        state.leader[0] = best
+        for b in range(constants.arms):
+            state.floor[b] = least_wealth(state.cells, b, state.floor[b])
+            restart(state.cells, b, constants.indifference, state.floor[b])
+
+
+def stage_is_complete(state: Evidence, constants: EvidenceConstants) -> bool:
+    """Whether every batch of the stage that still matters has been released."""
+    for arm in range(constants.arms):
+        if takes_part(state, arm) and state.record.released[arm] < state.plan.due[arm]:
+            return False
+    return True
+
+
+def begin_stage(state: Evidence, constants: EvidenceConstants) -> None:
+    """Plan the batches of the next stage."""
+    leader = int(state.leader[0])
+    beliefs = state.beliefs
+    for b in range(constants.arms):
+        if b != leader and state.cells.left[b] > 0:
+            blur = beliefs.spread[leader] + beliefs.spread[b]
+            cut(state.cells, b, beliefs.mean[b], beliefs.mean[leader] + constants.indifference, blur)
+    plan_stage(
+        state.plan,
+        state.cells,
+        constants.law,
+        constants.tilted,
+        constants.threshold,
+        constants.indifference,
+        leader,
+        beliefs.mean,
+        beliefs.spread,
+        state.record.counted,
+    )
+    for arm in range(constants.arms):
+        if state.plan.size[arm] > 0:
+            state.plan.due[arm] = state.record.released[arm] + 1
