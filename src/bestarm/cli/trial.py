@@ -154,8 +154,8 @@ def ask(
     elif asked.verdict is not None:
         say("The trial has stopped; nobody is enrolled any more.", *_verdict_said(asked.verdict))
     else:
-        told = " Its outcome has been recorded." if asked.told else ""
-        say(f"Arm: {asked.arm}", f"Assignment: {asked.id}.{told}")
+        told = "  (its outcome has been recorded)" if asked.told else "  (withdrawn)" if asked.withdrawn else ""
+        say(f"Arm: {asked.arm}", f"Assignment: {asked.id}{told}")
 
 
 def tell(

@@ -30,6 +30,7 @@ class Asked:
     arm: str | None
     told: bool
     verdict: Verdict | None = None
+    withdrawn: bool = False
 
     @property
     def stopped(self) -> bool:
@@ -38,9 +39,14 @@ class Asked:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        if self.verdict is not None:
-            return {"assignment": None, "arm": None, "told": False, "stopped": True, "verdict": self.verdict.to_json()}
-        return {"assignment": self.id, "arm": self.arm, "told": self.told, "stopped": False, "verdict": None}
+        return {
+            "assignment": self.id,
+            "arm": self.arm,
+            "told": self.told,
+            "withdrawn": self.withdrawn,
+            "stopped": self.stopped,
+            "verdict": None if self.verdict is None else self.verdict.to_json(),
+        }
 
 
 @dataclass(frozen=True)

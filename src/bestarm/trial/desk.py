@@ -101,10 +101,8 @@ class Desk:
             return None
         held = self.fold.books.held_by(subject)
         for assignment in held:
-            if assignment.stage == "open":
-                return assignment
-            if assignment.stage == "withdrawn":
-                raise InputError("This subject has withdrawn from the trial and gets no other assignment.")
+            if assignment.stage in ("open", "withdrawn"):
+                return assignment  # who has withdrawn gets no other
         if len(held) >= self.fold.rules.design.contributions:
             return held[-1]
         assignment = self._assign(subject, actor)

@@ -12,7 +12,7 @@ RIGHT = 24
 ROW = 36
 TOP = 26
 
-PALETTE = ("#0b6e99", "#c2410c", "#4d7c0f", "#7e22ce", "#b45309", "#be185d", "#334155", "#0f766e")
+PALETTE = ("#0b6e99", "#c2410c", "#4d7c0f", "#7e22ce", "#db2777", "#334155", "#a16207", "#14b8a6")
 """One colour an arm, again from the start after eight."""
 
 
@@ -65,7 +65,8 @@ def evidence_figure(view: PublicView) -> str:
             f'<rect x="{LEFT}" y="{y - 9}" width="{max(end - LEFT, 1):.1f}" height="18" rx="3" '
             f'class="{"reached" if reached else "bar"}"/>'
         )
-        parts.append(_value(min(end + 30, WIDTH - RIGHT - 16), y + 4, f"{100 * share:.0f} %"))
+        said = f"{100 * share:.0f} %"
+        parts.append(_value(end - 30, y + 4, said, "inside") if share > 0.8 else _value(end + 28, y + 4, said))
     parts.append(f'<line x1="{line:.1f}" x2="{line:.1f}" y1="2" y2="{height - 46}" class="finish"/>')
     return _svg(height, "Evidence against each rival", parts)
 
@@ -157,8 +158,8 @@ def _label(y: float, text: str, bold: bool = False) -> str:
     return f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{escape(_short(text))}</text>'
 
 
-def _value(x: float, y: float, text: str) -> str:
-    return f'<text x="{x:.1f}" y="{y}" text-anchor="middle" class="value">{escape(text)}</text>'
+def _value(x: float, y: float, text: str, kind: str = "value") -> str:
+    return f'<text x="{x:.1f}" y="{y}" text-anchor="middle" class="{kind}">{escape(text)}</text>'
 
 
 def _short(text: str) -> str:

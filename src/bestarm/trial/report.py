@@ -26,6 +26,7 @@ svg { width: 100%; height: auto; display: block; font: 13px system-ui, sans-seri
 svg .grid { stroke: var(--line); } svg .muted { fill: var(--muted); } svg .whisker { stroke-width: 4; opacity: .45;
   stroke-linecap: round; } svg .bar { fill: var(--accent); } svg .reached { fill: var(--good); }
 svg .finish { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 5 4; } svg .value { font-weight: 600; }
+svg .inside { font-weight: 600; fill: #fff; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; } .wide { overflow-x: auto; }
 th, td { text-align: left; padding: 5px 10px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }

@@ -308,8 +308,9 @@ class Trial:
     def _asked(self, fold: Fold, assignment: Assignment | None) -> Asked:
         if assignment is None:
             return Asked(None, None, False, outlook.verdict_of(self._rules, fold.book))
-        label = self.design.arms[assignment.arm]
-        return Asked(identity.assignment_id(self._key, assignment.number), label, assignment.stage != "open")
+        who = identity.assignment_id(self._key, assignment.number)
+        told, withdrawn = assignment.stage in ("told", "late"), assignment.stage == "withdrawn"
+        return Asked(who, self.design.arms[assignment.arm], told, withdrawn=withdrawn)
 
     def _number(self, desk: Desk, text: str) -> int:
         number = identity.assignment_number(self._key, text)
