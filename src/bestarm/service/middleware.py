@@ -1,7 +1,7 @@
 """What holds for every answer: the security headers, the size of a body, one line in the log, no traceback outside.
 
-The log names the route, not the address, and an error's kind and place, not its message: neither can hold a secret, a
-subject or an outcome.
+The log names the function that served a request, not the address, and an error's kind and place, not its message:
+neither can hold a secret, a subject or an outcome.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -75,7 +74,7 @@ class Outermost:
                 await self._refuse(Request(scope), refusal_of(error))(scope, receive, dressed)
         finally:
             spent = 1000 * (time.perf_counter() - began)
-            log.info("%s %s %d %.1f ms", scope["method"], _route(scope), status, spent)
+            log.info("%s %s %d %.1f ms", scope["method"], _served(scope), status, spent)
 
 
 def _dress(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -83,9 +82,11 @@ def _dress(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return headers + [(n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in present]
 
 
-def _route(scope: Scope) -> str:
-    route: Any = scope.get("route")
-    return getattr(route, "path", None) or "(no such address)"
+def _served(scope: Scope) -> str:
+    endpoint = scope.get("endpoint")
+    if not hasattr(endpoint, "__name__"):
+        return "files" if scope["path"].startswith("/static/") else "nothing"
+    return f"{endpoint.__module__.removeprefix('bestarm.service.')}.{endpoint.__name__}"
 
 
 def _place(error: BaseException) -> str:

@@ -23,9 +23,7 @@ def list_tokens(holder: WholeAdmin, access: AccessHere) -> schemas.GrantList:
 
 
 @router.post("/tokens", status_code=201, responses=documented(403, 404))
-def make_token(
-    holder: WholeAdmin, access: AccessHere, trials: TrialsHere, new: schemas.NewToken
-) -> schemas.NewGrant:
+def make_token(holder: WholeAdmin, access: AccessHere, trials: TrialsHere, new: schemas.NewToken) -> schemas.NewGrant:
     """A new token; its secret is in this answer and nowhere else."""
     if new.trial is not None:
         trials.find(new.trial)

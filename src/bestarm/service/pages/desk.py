@@ -11,12 +11,14 @@ from bestarm.errors import BestArmError, InputError
 from bestarm.service.guard import Fields, FormHolder, PageHolder, TrialsHere, visible
 from bestarm.service.pages.render import render
 from bestarm.service.problems import Refusal, refusal_of
-from bestarm.service.trials import Trials, allowed_outcomes, checked_outcome
+from bestarm.service.trials import Trials, checked_outcome
 from bestarm.trial.trial import Trial
 
 router = APIRouter(prefix="/trials/{trial}/desk")
 
 MOST_LISTED = 200
+PLACES = ("assign", "outcome", "correct", "withdraw", "manage")
+"""Where on the page something can go wrong."""
 
 
 @router.get("")
@@ -101,14 +103,16 @@ def desk_page(request: Request, trials: Trials, found: Trial, **happened: Any) -
     awaited = found.open_assignments()
     known = {"asked": None, "subject": "", "review": None, "done": None, "managed": None} | happened
     known["typed"] = {"subject": "", "assignment": "", "outcome": ""} | happened.get("typed", {})
-    known["problem"] = {} if refused is None or refusal is None else {refused[0]: refusal.detail}
+    known["problem"] = dict.fromkeys(PLACES) | (
+        {} if refused is None or refusal is None else {refused[0]: refusal.detail}
+    )
+    known["enrolling"] = not (known["review"] or known["done"] or known["typed"]["assignment"])
     return render(
         request,
         "desk.html",
         200 if refusal is None else refusal.status,
         view=trials.view(found.name),
         design=found.design,
-        allowed=allowed_outcomes(found.design),
         awaited=awaited[:MOST_LISTED],
         awaited_count=len(awaited),
         **known,

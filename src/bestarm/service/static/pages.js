@@ -2,12 +2,15 @@
 "use strict";
 
 // A one-time link carries its code behind the #, which the browser does not send: put it into the form and go.
-const signIn = document.getElementById("sign-in");
-if (signIn && location.hash.length > 20) {
+function enterByLink() {
+  const form = document.getElementById("sign-in");
+  if (!form || location.hash.length < 20) return;
   document.getElementById("secret").value = decodeURIComponent(location.hash.slice(1));
   history.replaceState(null, "", location.pathname + location.search);
-  signIn.submit();
+  form.submit();
 }
+enterByLink();
+window.addEventListener("hashchange", enterByLink);
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");

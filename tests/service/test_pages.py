@@ -1,0 +1,301 @@
+"""The pages: sessions, forms that only our own pages can send, the content security policy, and each page's states."""
+
+from __future__ import annotations
+
+import re
+import time
+from html import unescape
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from bestarm.service.middleware import POLICY
+from tests.service.conftest import DESIGN, Service
+
+PAGES = ("/", "/plan", "/new-trial", "/access", "/trials/dose", "/trials/dose/desk", "/sign-in", "/nowhere")
+
+
+def mark_of(page: str) -> str:
+    """The mark that the forms of a page carry."""
+    found = re.search(r'name="csrf" value="(\w+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def send(browser: TestClient, path: str, referer: str = "/", **fields: str) -> Any:
+    """A form, as a page of ours would send it."""
+    csrf = mark_of(browser.get(referer).text)
+    return browser.post(path, data={"csrf": csrf} | fields)
+
+
+def words(answer: Any) -> str:
+    """What a page says."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", answer.text)).split())
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_has_a_strict_policy_and_keeps_to_it(service: Service, path: str) -> None:
+    service.create()
+    answer = service.browser("admin").get(path)
+    assert answer.headers["content-security-policy"] == POLICY
+    assert "unsafe" not in POLICY
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert " style=" not in answer.text
+    assert not re.search(r"<script(?![^>]*\bsrc=\"/static/)", answer.text)
+    assert not re.search(r"\son\w+=", answer.text)
+    assert not re.search(r"(src|href|action)=\"(https?:)?//", answer.text)
+
+
+def test_pages_need_a_session(service: Service) -> None:
+    service.create()
+    for path in PAGES[:-2]:
+        answer = service.http.get(path)
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/sign-in")
+    assert service.http.get("/trials/dose/live", headers={"HX-Request": "true"}).headers["hx-redirect"] == "/sign-in"
+    token = service.token("admin")
+    assert service.http.get("/", headers={"Authorization": f"Bearer {token}"}).status_code == 303
+
+
+def test_the_session_cookie_is_kept_from_scripts_and_other_sites(service: Service) -> None:
+    answer = service.http.post("/sign-in", data={"secret": service.token("viewer"), "next": "/plan"})
+    assert answer.headers["location"] == "/plan"
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "secure" not in cookie
+    encrypted = TestClient(service.app, base_url="https://testserver", follow_redirects=False)
+    answer = encrypted.post("/sign-in", data={"secret": service.token("viewer")})
+    assert "secure" in answer.headers["set-cookie"].lower()
+
+
+@pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:x"])
+def test_signing_in_leads_nowhere_else(service: Service, target: str) -> None:
+    answer = service.http.post("/sign-in", data={"secret": service.token("admin"), "next": target})
+    assert answer.headers["location"] == "/"
+
+
+def test_signing_out_ends_the_session_itself(service: Service) -> None:
+    browser = service.browser("admin")
+    cookie = browser.cookies["bestarm_session"]
+    assert send(browser, "/sign-out").status_code == 303
+    browser.cookies.set("bestarm_session", cookie)
+    assert browser.get("/").status_code == 303
+
+
+def test_forms_from_elsewhere_are_refused(service: Service) -> None:
+    service.create()
+    browser = service.browser("admin")
+    good = mark_of(browser.get("/").text)
+    others = mark_of(service.browser("admin").get("/").text)
+    fields = {"role": "admin", "label": "intruder", "trial": ""}
+    for csrf in ({}, {"csrf": ""}, {"csrf": "0" * 64}, {"csrf": others}, {"csrf": "ü"}):
+        assert browser.post("/access/tokens", data=fields | csrf).status_code == 403
+    for header in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
+        assert browser.post("/access/tokens", data=fields | {"csrf": good}, headers=header).status_code == 403
+        refused = service.http.post("/sign-in", data={"secret": service.token("viewer")}, headers=header)
+        assert refused.status_code == 403
+    assert all(grant.label != "intruder" for grant in service.access.grants())
+    own = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
+    assert browser.post("/access/tokens", data=fields | {"csrf": good}, headers=own).status_code == 200
+
+
+def test_every_form_that_changes_something_checks_where_it_comes_from(service: Service) -> None:
+    service.create()
+    browser = service.browser("admin")
+    paths = ["/new-trial", "/access/tokens", "/access/views", "/access/end", "/sign-out", "/trials/dose/manage"]
+    paths += [f"/trials/dose/desk/{what}" for what in ("assign", "review", "record", "correct", "withdraw")]
+    for path in paths:
+        assert browser.post(path, data={}).status_code == 403, path
+        assert service.http.post(path, data={}).status_code == 303, path
+
+
+def test_pages_by_role(service: Service) -> None:
+    service.create()
+    service.create("other")
+    viewer, operator = service.browser("viewer"), service.browser("operator", "dose")
+    assert viewer.get("/trials/dose").status_code == 200
+    for path in ("/trials/dose/desk", "/access", "/new-trial"):
+        assert viewer.get(path).status_code == 403
+    assert operator.get("/trials/dose/desk").status_code == 200
+    assert "Manage the trial" not in operator.get("/trials/dose/desk").text
+    assert operator.get("/trials/other").status_code == operator.get("/trials/none").status_code == 404
+    assert "other" not in words(operator.get("/"))
+    refused = send(operator, "/trials/dose/manage", "/trials/dose/desk", what="end", reason="x")
+    assert refused.status_code == 403
+    refused = send(viewer, "/trials/dose/desk/assign", subject="p-1")
+    assert refused.status_code == 403
+
+
+def test_creating_a_trial_and_what_is_wrong_with_it(service: Service) -> None:
+    browser = service.browser("admin")
+    assert "No trial yet" in words(browser.get("/"))
+    carried = browser.get("/new-trial?arms=a%0Ab&epsilon=0.5&delta=0.1&algorithm=adap-tt").text
+    assert 'value="0.5"' in carried
+    fields = {"name": "first", "arms": "a\nb, c", "epsilon": "0.5", "delta": "0.1", "algorithm": "adap-tt"}
+    wrong = send(browser, "/new-trial", **fields | {"delta": "7"})
+    assert wrong.status_code == 422
+    assert "between 0 and 1" in words(wrong)
+    assert 'value="first"' in wrong.text
+    assert "whole number" in words(send(browser, "/new-trial", **fields | {"max_participants": "many"}))
+    made = send(browser, "/new-trial", **fields | {"follow_up": "30d", "max_participants": "100"})
+    assert made.headers["location"] == "/trials/first?created=yes"
+    design = service.app.state.trials.find("first").design
+    assert design.arms == ("a", "b", "c")
+    assert design.follow_up == 30 * 86400
+    assert "already a trial" in words(send(browser, "/new-trial", **fields))
+
+
+def test_the_desk_assigns_reviews_records_and_corrects(service: Service) -> None:
+    service.create(algorithm="dp-se")
+    browser = service.browser("operator")
+    desk = "/trials/dose/desk"
+    given = send(browser, f"{desk}/assign", desk, subject="p-1")
+    found = re.search(r'Assignment <b class="id">(\S+)</b>', given.text)
+    assert found is not None
+    assignment = found[1]
+    assert "p-1 gets" in words(given)
+    assert send(browser, f"{desk}/assign", desk, subject="p-1").text.count(assignment) >= 2
+    review = send(browser, f"{desk}/review", desk, assignment=assignment, outcome="1")
+    assert "Nothing has been recorded yet" in words(review)
+    assert len(service.app.state.trials.find("dose").open_assignments()) == 1
+    change = send(browser, f"{desk}/record", desk, assignment=assignment, outcome="1", change="1")
+    assert "Check and record" in words(change)
+    assert len(service.app.state.trials.find("dose").open_assignments()) == 1
+    done = send(browser, f"{desk}/record", desk, assignment=assignment, outcome="1")
+    assert "Recorded for assignment" in words(done)
+    assert "No outcome is awaited" in words(done)
+    again = send(browser, f"{desk}/record", desk, assignment=assignment, outcome="1")
+    assert "Already recorded" in words(again)
+    other = send(browser, f"{desk}/record", desk, assignment=assignment, outcome="0")
+    assert "different outcome has already been recorded" in words(other)
+    corrected = send(browser, f"{desk}/correct", desk, assignment=assignment, outcome="0", reason="slip")
+    assert "Corrected" in words(corrected)
+    assert "needs a reason" in words(send(browser, f"{desk}/correct", desk, assignment=assignment, outcome="0"))
+    unknown = send(browser, f"{desk}/record", desk, assignment="7-0000", outcome="0")
+    assert unknown.status_code == 422
+    assert "no assignment" in words(unknown)
+    send(browser, f"{desk}/assign", desk, subject="p-2")
+    waiting = service.app.state.trials.find("dose").open_assignments()[0].id
+    assert "has left the trial" in words(send(browser, f"{desk}/withdraw", desk, assignment=waiting))
+
+
+def test_states_of_a_trial_are_told_apart(service: Service) -> None:
+    service.create()
+    browser = service.browser("admin")
+    page = "/trials/dose"
+    fresh = words(browser.get(page))
+    assert "Recruiting now" in fresh
+    assert "No total has been released yet" in fresh
+    assert "Waiting for outcomes" not in fresh
+    send(browser, f"{page}/desk/assign", f"{page}/desk", subject="a")
+    send(browser, f"{page}/desk/assign", f"{page}/desk", subject="b")
+    send(browser, f"{page}/manage", f"{page}/desk", what="pause", reason="stock")
+    assert "Paused" in words(browser.get(page))
+    assert "is paused" in words(send(browser, f"{page}/desk/assign", f"{page}/desk", subject="c"))
+    assert "cannot be paused" in words(send(browser, f"{page}/manage", f"{page}/desk", what="pause"))
+    send(browser, f"{page}/manage", f"{page}/desk", what="resume")
+    send(browser, f"{page}/manage", f"{page}/desk", what="end", reason="the drug was withdrawn")
+    ended = words(browser.get(page))
+    assert "Ended without a recommendation" in ended
+    assert "the drug was withdrawn" in ended
+    assert "The trial has stopped" in words(browser.get(f"{page}/desk"))
+
+
+def test_a_trial_that_waits(service: Service) -> None:
+    service.create(max_participants=2)
+    browser = service.browser("operator")
+    for subject in ("a", "b"):
+        send(browser, "/trials/dose/desk/assign", "/trials/dose/desk", subject=subject)
+    assert "Waiting for outcomes" in words(browser.get("/trials/dose"))
+    refused = send(browser, "/trials/dose/desk/assign", "/trials/dose/desk", subject="c")
+    assert refused.status_code == 409
+    assert "All 2 participants are enrolled" in words(refused)
+
+
+def test_the_view_link_shows_the_public_view_and_nothing_else(service: Service) -> None:
+    service.create()
+    service.create("other")
+    browser = service.browser("admin")
+    made = send(browser, "/access/views", "/access", trial="dose", label="board")
+    found = re.search(r'value="(http://testserver/view/bav_\S+)"', made.text)
+    assert found is not None
+    link = found[1]
+    stranger = TestClient(service.app, follow_redirects=False)
+    page = stranger.get(link)
+    assert page.status_code == 200
+    assert "Public view of a trial" in words(page)
+    assert "Desk" not in words(page)
+    assert stranger.get(f"{link}/report").headers["content-disposition"] == 'attachment; filename="dose-report.html"'
+    assert stranger.get(f"{link}/report.json").json()["status"]["trial"] == "dose"
+    assert stranger.get("/trials/dose").status_code == 303
+    assert stranger.get("/view/bav_" + "x" * 43).status_code == 404
+    assert link.rsplit("/", 1)[1] not in browser.get("/access").text
+    grant = next(g for g in service.access.grants() if g.kind == "view")
+    send(browser, "/access/end", "/access", id=str(grant.id))
+    assert stranger.get(link).status_code == 404
+
+
+def test_live_updates_come_only_when_something_public_changed(service: Service) -> None:
+    service.create(algorithm="dp-se")
+    browser = service.browser("operator")
+    seen = re.search(r'hx-get="(/trials/dose/live\?mark=\w+)"', browser.get("/trials/dose").text)
+    assert seen is not None
+    assert browser.get(seen[1]).status_code == 204
+    send(browser, "/trials/dose/desk/assign", "/trials/dose/desk", subject="a")
+    changed = browser.get(seen[1])
+    assert changed.status_code == 200
+    now = re.search(r"mark=(\w+)", changed.text)
+    assert now is not None
+    waiting = service.app.state.trials.find("dose").open_assignments()[0].id
+    send(browser, "/trials/dose/desk/record", "/trials/dose/desk", assignment=waiting, outcome="1")
+    told = browser.get(f"/trials/dose/live?mark={now[1]}")
+    assert told.status_code == 204, "an outcome that no release shows does not move the page"
+
+
+def test_the_plan_page_computes_then_shows(service: Service) -> None:
+    browser = service.browser("admin")
+    question = "arms=a%0Ab&gap=0.2&delta=0.1&algorithm=dp-se"
+    for _ in range(100):
+        page = browser.get(f"/plan/result?{question}&step=10")
+        if "participants on average" in words(page):
+            break
+        assert "Simulating trials" in words(page)
+        time.sleep(0.01)
+    assert "at ε = 0.1" in words(page)
+    assert "1,000" in words(page)
+    assert "/new-trial?arms=a%0Ab&amp;epsilon=0.1&amp;delta=0.1" in page.text
+    assert "200" in words(browser.get(f"/plan/result?{question}&step=17"))
+    wrong = browser.get("/plan/result?arms=a&gap=0.2&delta=0.1&algorithm=dp-se")
+    assert "at least two" in words(wrong)
+    assert "has to be a number" in words(browser.get("/plan/result?arms=a%0Ab&gap=much&algorithm=dp-se"))
+    assert "Create this trial" not in words(service.browser("viewer").get(f"/plan?{question}"))
+
+
+def test_names_and_labels_are_never_markup(service: Service) -> None:
+    nasty = '<script>alert("x")</script>'
+    service.create(nasty.replace("/", "|"), arms=[nasty, "b"])
+    browser = service.browser("admin")
+    made = send(browser, "/access/tokens", "/access", label=nasty, role="viewer", trial="")
+    for page in (made, browser.get("/"), browser.get(f"/trials/{nasty.replace('/', '|')}")):
+        assert page.status_code == 200
+        assert "<script>alert" not in page.text
+
+
+def test_a_trial_of_this_name_made_elsewhere_with_an_unknown_algorithm_is_listed(service: Service) -> None:
+    service.create()
+    store = service.app.state.trials.store
+    with store.engine.connect() as connection:
+        connection.exec_driver_sql("UPDATE trials SET design = replace(design, 'adap-tt', 'my-own')")
+        connection.commit()
+    service.app.state.trials._open.clear()
+    assert "cannot be opened by this server" in words(service.browser("admin").get("/"))
+
+
+def test_design_is_shown(service: Service) -> None:
+    service.create(**DESIGN | {"follow_up": "30d"})
+    page = words(service.browser("viewer").get("/trials/dose"))
+    assert "follow up 30 days" in page
+    assert "batches close by the clock" in page
