@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.errors import InputError
-from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Design
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Design
 from bestarm.policy.evidence_belief import POINTS, gather, log_densities, summarise
 from bestarm.policy.evidence_bets import Slip, log_bet, new_slip, write_slip
 from bestarm.policy.evidence_cells import Cells, cut, least_wealth, new_cells, restart, strike_out
@@ -22,6 +22,8 @@ from bestarm.policy.evidence_plan import Plan, first_batch, new_plan, plan_stage
 from bestarm.policy.record import FloatArray, IntArray, Record, new_record
 from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
 
+AHEAD = 1.0
+"""A batch that opens before its stage holds this share of the people that its arm has: small ones are poor value."""
 GRID_BITS = 20
 """Outcomes that are not binary are rounded at random to multiples of 2^-20 before central noise is added."""
 
@@ -117,23 +119,32 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
 
 
 def size_of_stage(state: Evidence, constants: EvidenceConstants, arm: int) -> int:
-    """The size that the stage's plan foresees."""
-    return int(state.plan.size[arm])
+    """The size that the stage's plan foresees; a batch that opens ahead of its stage is a share of what the arm has."""
+    if state.record.opened[arm] < state.plan.due[arm]:
+        return int(state.plan.size[arm])
+    return math.ceil(AHEAD * float(state.record.places[arm]))
 
 
 def recruit_side_by_side(state: Evidence, constants: EvidenceConstants, weights: FloatArray) -> int:
-    """Every arm whose batch of this stage has free places, in proportion to the batches' sizes."""
+    """Every arm whose batch of this stage has free places, in proportion to the batches' sizes.
+
+    Once all of these are taken and outcomes are still due, as happens in a live trial only, the stage's arms go on to
+    fill batches ahead of the next stage: enrolment never waits.
+    """
     record = state.record
     plan = state.plan
     total = 0.0
     for arm in range(constants.arms):
         weights[arm] = 0.0
-        waiting = record.opened[arm] < plan.due[arm] or record.assigned[arm] < record.places[arm]
-        if takes_part(state, arm) and record.released[arm] < plan.due[arm] and waiting:
+        free = record.opened[arm] < plan.due[arm] or record.assigned[arm] < record.places[arm]
+        if takes_part(state, arm) and record.released[arm] < plan.due[arm] and free:
             weights[arm] = plan.size[arm]
             total += weights[arm]
     if total == 0.0:
-        return NOBODY
+        for arm in range(constants.arms):
+            if takes_part(state, arm):
+                weights[arm] = plan.size[arm]
+                total += weights[arm]
     for arm in range(constants.arms):
         weights[arm] /= total
     return SEVERAL
