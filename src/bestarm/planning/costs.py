@@ -47,9 +47,9 @@ class Simulator:
     jobs: int
     max_samples: int
     progress: Callable[[int, int], None] | None
-    expected_designs: int
+    expected_runs: int
     _known: dict[tuple[tuple[float, ...], float], Cost] = field(default_factory=dict)
-    _finished: int = 0
+    _runs_finished: int = 0
 
     @property
     def private(self) -> bool:
@@ -60,26 +60,26 @@ class Simulator:
         """The cost of this design at these means."""
         key = (means, epsilon if self.private else math.inf)
         if key not in self._known:
-            self._known[key] = self._cost(self._simulate(means, epsilon, self.max_samples))
+            self._known[key] = self._cost(self._simulate(means, epsilon, self.max_samples, self.runs))
         return self._known[key]
 
-    def share_within(self, means: tuple[float, ...], epsilon: float, participants: int) -> float:
+    def share_within(self, means: tuple[float, ...], epsilon: float, participants: int, runs: int) -> float:
         """The share of trials that end within this many participants; no run goes on for longer."""
-        return float(self._simulate(means, epsilon, participants).decided.mean())
+        return float(self._simulate(means, epsilon, participants, runs).decided.mean())
 
-    def _simulate(self, means: tuple[float, ...], epsilon: float, max_samples: int) -> Results:
+    def _simulate(self, means: tuple[float, ...], epsilon: float, max_samples: int, runs: int) -> Results:
         results = simulate(
             self.algorithm,
             means=means,
             epsilon=epsilon,
             delta=self.delta,
-            runs=self.runs,
+            runs=runs,
             seed=self.seed,
             jobs=self.jobs,
             max_samples=max_samples,
             progress=self._report,
         )
-        self._finished += 1
+        self._runs_finished += runs
         return results
 
     def _cost(self, results: Results) -> Cost:
@@ -99,11 +99,10 @@ class Simulator:
         return lower_bound(self.algorithm, means, epsilon, self.delta)
 
     def finish(self) -> None:
-        """All designs are simulated, be it that a search needed fewer than it might have."""
-        self._finished = self.expected_designs
-        self._report(0, self.runs)
+        """All is simulated, be it that a search needed less than it might have."""
+        self._runs_finished = self.expected_runs
+        self._report(0, 0)
 
     def _report(self, runs_done: int, _: int) -> None:
         if self.progress is not None:
-            total = self.expected_designs * self.runs
-            self.progress(min(self._finished * self.runs + runs_done, total), total)
+            self.progress(min(self._runs_finished + runs_done, self.expected_runs), self.expected_runs)

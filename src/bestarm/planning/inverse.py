@@ -19,15 +19,19 @@ CONFIDENCE = 0.9
 TOLERANCE = 0.05
 """The answers are found to within 5 percent, on the affordable side."""
 
-MOST_DESIGNS = 10
-"""How many designs one search may simulate, for the progress bar."""
+CLOSER_LOOK = 4
+"""Where the share is too near to CONFIDENCE to tell, so many times more trials are simulated; otherwise the search
+would stop at the first budget that is lucky."""
+
+USUAL_DESIGNS = 25
+"""How many designs' worth of simulations a search usually takes, for the progress bar."""
 
 
 def smallest_epsilon(simulator: Simulator, question: Question, participants: int) -> float | None:
     """The strongest privacy (smallest epsilon) that this many people afford, or None if they are too few for any."""
 
     def enough(epsilon: float) -> bool:
-        return simulator.share_within(question.means, epsilon, participants) >= CONFIDENCE
+        return _mostly_ends(simulator, question.means, epsilon, participants)
 
     def too_few(epsilon: float) -> bool:
         return simulator.bound(question.means, epsilon) > participants
@@ -39,12 +43,21 @@ def smallest_gap(simulator: Simulator, question: Question, epsilon: float, parti
     """The smallest lead of the best arm that this many people resolve, or None if they resolve none."""
 
     def enough(gap: float) -> bool:
-        return simulator.share_within(question.with_gap(gap).means, epsilon, participants) >= CONFIDENCE
+        return _mostly_ends(simulator, question.with_gap(gap).means, epsilon, participants)
 
     def too_few(gap: float) -> bool:
         return simulator.bound(question.with_gap(gap).means, epsilon) > participants
 
     return _smallest(enough, too_few, SMALLEST_GAP, question.widest_gap)
+
+
+def _mostly_ends(simulator: Simulator, means: tuple[float, ...], epsilon: float, participants: int) -> bool:
+    """Whether 90 % of trials end within this many participants."""
+    runs = simulator.runs
+    share = simulator.share_within(means, epsilon, participants, runs)
+    if abs(share - CONFIDENCE) < 3.0 * math.sqrt(CONFIDENCE * (1.0 - CONFIDENCE) / runs):
+        share = simulator.share_within(means, epsilon, participants, runs * CLOSER_LOOK)
+    return share >= CONFIDENCE
 
 
 def _smallest(

@@ -8,7 +8,7 @@ from typing import Any
 
 from bestarm.errors import InputError
 from bestarm.planning.costs import Simulator
-from bestarm.planning.inverse import MOST_DESIGNS, WITHOUT_PRIVACY, smallest_epsilon, smallest_gap
+from bestarm.planning.inverse import USUAL_DESIGNS, WITHOUT_PRIVACY, smallest_epsilon, smallest_gap
 from bestarm.planning.question import Question, checked_participants
 from bestarm.theory import Regime, bounds
 from bestarm.theory.inputs import checked_delta, checked_epsilon
@@ -106,7 +106,7 @@ def plan(
     """Plan a trial from the arms' hoped-for `means`, or from (`arms`, `gap`, `base`): see `Question.ask`.
 
     With `participants`, also the strongest privacy and the smallest gap that so many people afford: 90 % of simulated
-    trials end within them, found to within 5 %. The same seed gives the same plan.
+    trials end within them, found to about 5 %. The same seed gives the same plan.
     """
     question = Question.ask(means, arms, gap, base)
     epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
@@ -123,7 +123,7 @@ def plan(
         jobs=jobs,
         max_samples=max_samples,
         progress=progress,
-        expected_designs=len(budgets) + len(GAP_FACTORS) + (0 if participants is None else 2 * MOST_DESIGNS),
+        expected_runs=runs * (len(budgets) + len(GAP_FACTORS) + (0 if participants is None else 2 * USUAL_DESIGNS)),
     )
     theory = bounds(question.means, epsilon, delta)
     own = simulator.cost(question.means, epsilon)

@@ -91,7 +91,7 @@ def _turned_round(plan: Plan) -> list[str]:
     if plan.participants is None:
         return []
     people = f"{plan.participants:,} participants"
-    enough = f"{100 * CONFIDENCE:g} % of trials end within them; found to within {100 * TOLERANCE:g} %"
+    enough = f"{100 * CONFIDENCE:g} % of trials end within them; found to about {100 * TOLERANCE:g} %"
     privacy = (
         f"With {people} the strongest privacy at this gap is ε = {plan.smallest_epsilon:g} ({enough})."
         if plan.smallest_epsilon is not None
