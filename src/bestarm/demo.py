@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
@@ -190,19 +191,18 @@ def look_ahead(say: Say) -> Planned:
 def crash_in_the_middle(store: Path, seed: int, say: Say) -> tuple[Calendar, dict[str, str]]:
     """Run the clinic in another process and kill it when enough patients are in; the date, and who was acknowledged."""
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
+    ours, theirs = context.Pipe()
     process = context.Process(target=work, args=(str(store), seed, theirs), daemon=True)
     process.start()
     theirs.close()
     calendar, known = Calendar(), dict[str, str]()
-    try:
-        while len(known) < CRASH_AFTER:
-            calendar.day, made = ours.recv()
-            known |= made
-            if made:
-                say(f"Day {calendar.day}: {len(known)} patients enrolled.")
-    except EOFError:
-        say("The clinic's process ended by itself.")
+    while len(known) < CRASH_AFTER:
+        calendar.day, made = ours.recv()
+        known |= made
+        if made:
+            say(f"Day {calendar.day}: {len(known)} patients enrolled.")
+        ours.send("go on")
+    time.sleep(0.02)
     process.kill()
     process.join()
     ours.close()
@@ -211,13 +211,13 @@ def crash_in_the_middle(store: Path, seed: int, say: Say) -> tuple[Calendar, dic
 
 
 def work(store: str, seed: int, connection: Connection) -> None:
-    """The clinic that will be killed: enrols and reports day by day, and says what was acknowledged."""
+    """The clinic that will be killed: reports and enrols day by day, and says who was acknowledged."""
     calendar = Calendar()
     clinic = Clinic(Trial.open(store, name=NAME, clock=calendar), calendar, seed)
     while clinic.trial.verdict is None:
-        made = clinic.enrol_today()
-        connection.send((calendar.day, made))
         clinic.answers_today()
+        connection.send((calendar.day, clinic.enrol_today()))
+        connection.recv()
         calendar.day += 1
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bestarm._version import __version__
 from bestarm.errors import InputError
 from bestarm.policy.algorithm import Algorithm
 from bestarm.privacy.encoding import exact
@@ -113,7 +114,8 @@ class Trial:
             trial = cls(place, name, rules, key, noise, clock)
             with place.add(name, design.to_json(), key) as writing:
                 state = rules.fresh_state()
-                trial._desk(writing, state).emit("created", actor, {"name": name, "design": design.to_json()})
+                created = {"name": name, "design": design.to_json(), "bestarm": __version__}
+                trial._desk(writing, state).emit("created", actor, created)
                 writing.save_state(to_bytes(state))
         return trial
 
