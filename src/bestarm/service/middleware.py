@@ -10,6 +10,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -83,7 +84,7 @@ def _dress(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 
 
 def _served(scope: Scope) -> str:
-    endpoint = scope.get("endpoint")
+    endpoint: Any = scope.get("endpoint")
     if not hasattr(endpoint, "__name__"):
         return "files" if scope["path"].startswith("/static/") else "nothing"
     return f"{endpoint.__module__.removeprefix('bestarm.service.')}.{endpoint.__name__}"

@@ -83,7 +83,7 @@ class Planner:
 
     def __init__(self, compute: Compute | None = None) -> None:
         self._compute = compute or simulated
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="plan")
+        self._pool: ThreadPoolExecutor | None = None
         self._asked: OrderedDict[PlanQuestion, Future[dict[str, Any]]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -106,6 +106,8 @@ class Planner:
         waiting = sum(not answer.done() for answer in self._asked.values())
         if waiting >= WAITING:
             raise OperationError(f"{waiting} other plans are being computed; ask again in a minute.")
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="plan")
         answer = self._asked[question] = self._pool.submit(self._compute, question)
         done = [asked for asked, known in self._asked.items() if known.done()]
         for asked in done[: max(0, len(self._asked) - KEPT)]:
@@ -113,8 +115,12 @@ class Planner:
         return answer
 
     def close(self) -> None:
-        """Take no more questions."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Let go of the thread; questions that wait for their turn are forgotten."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+            self._asked = OrderedDict((q, a) for q, a in self._asked.items() if a.done() and not a.cancelled())
 
 
 def simulated(question: PlanQuestion) -> dict[str, Any]:

@@ -84,7 +84,8 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, RequestValidationError):
         return _invalid(error)
     if isinstance(error, HTTPException):
-        return Refusal(error.status_code, _said(error))
+        # 400 means a body that cannot be read, which is bad input like any other.
+        return Refusal(422 if error.status_code == 400 else error.status_code, _said(error))
     if isinstance(error, InputError):
         return Refusal(422, str(error))
     if isinstance(error, BestArmError) and not isinstance(error.__cause__, SQLAlchemyError):

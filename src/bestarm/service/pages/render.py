@@ -44,7 +44,10 @@ def age(moment: str) -> str:
 def until(moment: str) -> str:
     """How long it is until a time in ISO 8601."""
     seconds = (datetime.fromisoformat(moment) - datetime.now(UTC)).total_seconds()
-    return f"due in {span(seconds)}" if seconds > 0 else "past due"
+    if seconds <= 0:
+        return "past due"
+    unit = next((length for length in (DAY, HOUR, MINUTE) if seconds >= length), MINUTE)
+    return f"due in {span(unit * math.ceil(seconds / unit))}"
 
 
 def listed(words: list[str]) -> str:

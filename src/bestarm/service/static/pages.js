@@ -12,6 +12,12 @@ function enterByLink() {
 enterByLink();
 window.addEventListener("hashchange", enterByLink);
 
+// Where the address names a part of the page, browsers go there and focus nothing: the field asked for comes after.
+window.addEventListener("load", () => setTimeout(() => {
+  if (!/^#[a-z-]+$/.test(location.hash)) return;
+  document.querySelector(`${location.hash} [autofocus]`)?.focus({ preventScroll: true });
+}));
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;

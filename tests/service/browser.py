@@ -1,0 +1,80 @@
+"""A real Chromium, the system's own, that keeps an eye on what the pages do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+def chromium() -> str:
+    """The path of Chromium; where there is none the test is skipped, but in CI it fails."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        said = "There is no Chromium here; on Debian: apt-get install chromium."
+        if os.environ.get("CI") == "true":
+            pytest.fail(said)
+        pytest.skip(said)
+    return found
+
+
+@contextmanager
+def running_chromium() -> Iterator[Browser]:
+    """Chromium while the block runs."""
+    path = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """A page, and everything about it that should not be."""
+
+    def __init__(self, browser: Browser, home: str, size: dict[str, int] = DESKTOP, **options: Any) -> None:
+        self._home = home
+        self.context: BrowserContext = browser.new_context(viewport=size, accept_downloads=True, **options)  # type: ignore[arg-type]
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.complaints: list[str] = []
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._asked)
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.complaints.append(message.text)
+
+    def _asked(self, request: Request) -> None:
+        if not request.url.startswith((self._home, "data:")):
+            self.complaints.append(f"asked {request.url}")
+
+    def fits(self) -> bool:
+        """Whether nothing sticks out to the side."""
+        return bool(self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+    def picture(self, name: str, whole: bool = True) -> None:
+        """Keep a screenshot where the environment asks for them."""
+        folder = os.environ.get("BESTARM_SCREENSHOTS")
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=whole)

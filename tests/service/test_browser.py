@@ -1,0 +1,235 @@
+"""The whole story in a real browser: plan, create, enrol, late outcomes, a restart, stop, report."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import bestarm as ba
+from bestarm.client import RemoteTrial
+from tests.service.browser import DESKTOP, PHONE, Watched, running_chromium
+from tests.service.running import Server
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+MEANS = {"placebo": 0.2, "5 mg": 0.35, "10 mg": 0.85}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_chromium() as one:
+        yield one
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    one = Server(str(tmp_path / "trials.db"), tmp_path / "server.log")
+    one.start()
+    yield one
+    one.stop()
+
+
+def plan(page: Page, watched: Watched) -> int:
+    """Plan: the number of participants for the chosen epsilon."""
+    page.get_by_role("link", name="Plan a trial").click()
+    page.get_by_label("Arms, one a line").fill("\n".join(MEANS))
+    page.get_by_label("Hoped-for gap").fill("0.4")
+    expected = page.locator("#expected")
+    expect(expected).to_be_visible(timeout=180_000)
+    page.get_by_role("slider").focus()
+    before = expected.inner_text()
+    for _ in range(8):
+        page.keyboard.press("ArrowLeft")
+    expect(page.locator("#result")).to_contain_text("at ε = 0.16")
+    dearer = expected.inner_text()
+    assert _whole(dearer) > _whole(before), "more privacy takes more participants"
+    watched.picture("plan")
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#result")).to_contain_text("at ε = 1")
+    return _whole(expected.inner_text())
+
+
+def _whole(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def create(page: Page, watched: Watched) -> None:
+    """Create: the plan's design is carried over."""
+    page.get_by_role("link", name="Create this trial").click()
+    expect(page.get_by_label("Arms, one a line")).to_have_value("\n".join(MEANS))
+    expect(page.get_by_label("Privacy budget")).to_have_value("1")
+    page.get_by_label("Name").fill("Pain relief")
+    watched.picture("new-trial")
+    page.get_by_role("button", name="Create the trial").click()
+    expect(page.get_by_text("The trial is created")).to_be_visible()
+    expect(page.get_by_text("No total has been released yet")).to_be_visible()
+    watched.picture("trial-empty")
+
+
+def enrol_by_hand(page: Page, subject: str) -> tuple[str, str]:
+    """Enrol one participant with the keyboard alone: assignment and arm."""
+    page.get_by_label("Participant", exact=True).fill(subject)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(f"{subject} gets")).to_be_visible()
+    return page.locator(".given b.id").inner_text(), page.locator(".given .arm").inner_text()
+
+
+def record_by_hand(page: Page, assignment: str, outcome: str) -> None:
+    """Record an outcome: look at it once more, then confirm."""
+    page.get_by_label("Assignment", exact=True).fill(assignment)
+    page.get_by_role("radio", name=outcome).check()
+    page.get_by_role("button", name="Check and record").click()
+    expect(page.get_by_text("Nothing has been recorded yet.")).to_be_visible()
+    page.get_by_role("button", name="Yes, record it").click()
+
+
+def enrol_until_stopped(trial: RemoteTrial, slow: list[str], rng: random.Random) -> list[str]:
+    """People come and answer late, until the trial stops; the assignments whose outcomes are then still awaited."""
+    answers: list[tuple[str, int]] = [(assignment, 1) for assignment in slow]
+    for person in range(5000):
+        if len(answers) > 8:
+            trial.tell(*answers.pop(rng.randrange(len(answers))))
+        try:
+            asked = trial.ask(f"person {person}")
+        except ba.OperationError:
+            trial.tell(*answers.pop())
+            continue
+        if asked.id is None or asked.arm is None:
+            return [assignment for assignment, _ in answers]
+        answers.append((asked.id, int(rng.random() < MEANS[asked.arm])))
+    pytest.fail("the trial did not stop")
+
+
+def test_from_plan_to_report(server: Server, browser: Browser, tmp_path: Path) -> None:
+    watched = Watched(browser, server.url)
+    page = watched.page
+    page.goto(f"{server.url}/sign-in")
+    watched.picture("sign-in", whole=False)
+    page.goto(server.link())
+    expect(page.get_by_text("No trial yet")).to_be_visible()
+    assert "bal_" not in page.url
+
+    assert plan(page, watched) > 10
+    create(page, watched)
+
+    page.get_by_role("link", name="Desk", exact=True).click()
+    first, arm = enrol_by_hand(page, "p-001")
+    watched.picture("desk")
+    assert enrol_by_hand(page, "p-001") == (first, arm), "asking again shows the same"
+    second, _ = enrol_by_hand(page, "p-002")
+    third, _ = enrol_by_hand(page, "p-003")
+    expect(page.locator("#awaited .count")).to_have_text("3")
+    page.get_by_label("Assignment", exact=True).fill(first)
+    page.get_by_role("radio", name="1 success").check()
+    page.get_by_role("button", name="Check and record").click()
+    watched.picture("desk-review")
+    page.get_by_role("button", name="Change").click()
+    expect(page.get_by_label("Assignment", exact=True)).to_have_value(first)
+    record_by_hand(page, first, "1 success")
+    expect(page.get_by_role("status")).to_contain_text("Recorded")
+
+    server.kill()
+    server.start()
+    page.goto(f"{server.url}/trials/Pain relief/desk")
+    expect(page.locator("#awaited .count")).to_have_text("2")
+    assert enrol_by_hand(page, "p-001")[0] == first, "the restart forgot nothing"
+    record_by_hand(page, first, "1 success")
+    expect(page.locator("#outcome").get_by_role("status")).to_contain_text("Already recorded")
+
+    page.get_by_role("link", name="Access").click()
+    page.locator("#view-label").fill("ethics board")
+    page.get_by_role("button", name="Make the link").click()
+    link = page.locator("#made").input_value()
+    watched.picture("access")
+    board = Watched(browser, server.url, PHONE, device_scale_factor=2)
+    board.page.goto(link)
+    expect(board.page.get_by_text("Recruiting now")).to_be_visible()
+
+    trial = ba.Client(server.url, token=server.token("operator", "Pain relief")).open(name="Pain relief")
+    rng = random.Random(4)
+    for person in range(60):
+        asked = trial.ask(f"early {person}")
+        if asked.id is not None and asked.arm is not None:
+            trial.tell(asked.id, int(rng.random() < MEANS[asked.arm]))
+    page.goto(f"{server.url}/trials/Pain relief")
+    page.get_by_text("All ").first.wait_for()
+    watched.picture("trial")
+    late = enrol_until_stopped(trial, [second, third], rng)
+    trial.close()
+
+    expect(page.get_by_text("Recommended")).to_be_visible(timeout=15_000)
+    expect(page.locator(".answer")).to_have_text("10 mg")
+    expect(board.page.locator(".answer")).to_have_text("10 mg", timeout=15_000)
+    assert board.fits()
+    watched.picture("trial-stopped")
+    board.picture("phone-public-view", whole=False)
+
+    page.goto(f"{server.url}/trials/Pain relief/desk")
+    record_by_hand(page, late[0], "0 no success")
+    expect(page.locator("#outcome").get_by_role("status")).to_contain_text("late")
+
+    with board.page.expect_download() as download:
+        board.page.get_by_role("link", name="Download the report").click()
+    report = tmp_path / "report.html"
+    download.value.save_as(report)
+    assert "10 mg" in report.read_text()
+    assert watched.complaints == []
+    assert board.complaints == []
+
+
+def test_every_page_fits_a_phone_and_can_be_reached_by_keyboard(server: Server, browser: Browser) -> None:
+    with ba.Client(server.url, token=server.token("admin")) as client:
+        long = "an arm with a name so long that it cannot possibly fit into one line of a telephone"
+        trial = client.create(
+            name="Supercalifragilistic", arms=[long, "x" * 60], epsilon=1, delta=0.1, outcomes="unit", follow_up="30d"
+        )
+        trial.ask_many([f"p-{n}" for n in range(12)])
+    watched = Watched(browser, server.url, PHONE, device_scale_factor=2)
+    page = watched.page
+    page.goto(f"{server.url}/sign-in")
+    page.keyboard.type(server.token("admin"))
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{server.url}/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    for path in ("/", "/plan", "/new-trial", "/access", "/trials/Supercalifragilistic", "/nowhere"):
+        page.goto(f"{server.url}{path}")
+        assert watched.fits(), path
+    page.goto(f"{server.url}/trials/Supercalifragilistic/desk")
+    assert watched.fits()
+    watched.picture("phone-desk", whole=False)
+    page.keyboard.type("p-100")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("p-100 gets")).to_be_visible()
+    page.get_by_label("Record the outcome of assignment 1-").press("Enter")
+    expect(page.get_by_label("Outcome", exact=True)).to_be_focused()
+    page.keyboard.type("0.5")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Yes, record it")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#outcome").get_by_role("status")).to_contain_text("Recorded")
+    assert page.locator("#outcome").get_by_role("status").is_visible()
+    assert watched.complaints == []
+
+
+def test_what_a_reader_unfolded_stays_unfolded(server: Server, browser: Browser) -> None:
+    with ba.Client(server.url, token=server.token("admin")) as client:
+        trial = client.create(name="dose", arms=["a", "b"], epsilon=1, delta=0.1, algorithm="adap-tt")
+        watched = Watched(browser, server.url, DESKTOP)
+        page = watched.page
+        page.goto(f"{server.url}/sign-in")
+        page.get_by_label("Token or one-time code").fill(server.token("viewer"))
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"{server.url}/")
+        page.goto(f"{server.url}/trials/dose")
+        page.get_by_text("The design, fixed when the trial was created").click()
+        expect(page.locator("#design table")).to_be_visible()
+        trial.ask("p-1")
+        expect(page.locator(".now .numbers b").first).to_have_text("1", timeout=15_000)
+        expect(page.locator("#design table")).to_be_visible()
+    assert watched.complaints == []
