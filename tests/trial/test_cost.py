@@ -1,0 +1,55 @@
+"""What a call does does not grow with history: the same few statements, and none that reads the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import event
+
+from bestarm.storage import open_store
+from bestarm.storage.sql import SQLStore
+from bestarm.trial.trial import Trial
+from tests.trial.people import enrol
+
+MEANS = {"a": 0.5, "b": 0.5}
+
+
+@contextmanager
+def statements(store: SQLStore) -> Iterator[list[str]]:
+    seen: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
+        seen.append(" ".join(statement.split()))
+
+    event.listen(store.engine, "before_cursor_execute", note)
+    yield seen
+    event.remove(store.engine, "before_cursor_execute", note)
+
+
+def shape_of_calls(trial: Trial, store: SQLStore, label: str) -> list[list[str]]:
+    """The statements of a few pairs of ask and tell, without their values."""
+    found = []
+    for number in range(6):
+        with statements(store) as seen:
+            asked = trial.ask(f"{label} {number}")
+            trial.tell(str(asked.id), 1)
+        found.append([statement.split("(")[0] if "INSERT" in statement else statement for statement in seen])
+    return found
+
+
+def test_calls_read_no_log_and_do_not_grow(place: str) -> None:
+    store = open_store(place, create=True)
+    assert isinstance(store, SQLStore)
+    plan = {"arms": ["a", "b"], "epsilon": "0.1", "delta": "0.01", "algorithm": "uniform"}
+    trial = Trial.create(store, name="t", **plan)  # type: ignore[arg-type]
+    enrol(trial, MEANS, 40)
+    young = shape_of_calls(trial, store, "young")
+    asked = trial.ask_many([f"bulk {n}" for n in range(3000)])
+    trial.tell_many([(str(a.id), 1) for a in asked])
+    old = shape_of_calls(trial, store, "old")
+    reading = [s for calls in (*young, *old) for s in calls if s.startswith("SELECT") and "FROM events" in s]
+    assert reading == []
+    assert max(map(len, old)) <= max(map(len, young))
+    assert min(map(len, young)) > 4
+    trial.close()
