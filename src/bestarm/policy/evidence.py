@@ -27,6 +27,11 @@ AHEAD = 1.0
 GRID_BITS = 20
 """Outcomes that are not binary are rounded at random to multiples of 2^-20 before central noise is added."""
 
+RECALL = 6.0
+"""An arm that is out gets a second look each time the leader's total has grown by this factor."""
+RECALL_NEED = 2.3
+"""Nats that strike it out again. An arm that was struck out by mistake has used up the risk; ten to one it stays in."""
+
 
 class EvidenceConstants(NamedTuple):
     """What the rules read."""
@@ -66,6 +71,8 @@ class Evidence(NamedTuple):
     """The arm with the highest estimate among those that are left; -1 before the first release."""
     floor: FloatArray
     """With an indifference zone: the log wealth that every cell of an arm may hand on to a new champion."""
+    out_since: IntArray
+    """Outcomes of the leader when an arm was found to be out; 0 while it is in."""
 
 
 def law_of(design: Design, tilted: bool) -> Law:
@@ -115,7 +122,9 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
     beliefs = Beliefs(point, weight, np.full(arms, 0.5), np.full(arms, 0.29), scratch[0], scratch[1], scratch[2])
     cells = new_cells(arms, constants.indifference)
     plan = new_plan(arms, constants.first)
-    return Evidence(new_record(arms, 0), cells, beliefs, plan, new_slip(), np.full(1, -1), np.zeros(arms))
+    return Evidence(
+        new_record(arms, 0), cells, beliefs, plan, new_slip(), np.full(1, -1), np.zeros(arms), np.zeros(arms, np.int64)
+    )
 
 
 def size_of_stage(state: Evidence, constants: EvidenceConstants, arm: int) -> int:
@@ -285,6 +294,7 @@ def begin_stage(state: Evidence, constants: EvidenceConstants) -> None:
     """Plan the batches of the next stage."""
     leader = int(state.leader[0])
     beliefs = state.beliefs
+    recall(state, constants)
     for b in range(constants.arms):
         if b != leader and state.cells.left[b] > 0:
             blur = beliefs.spread[leader] + beliefs.spread[b]
@@ -304,3 +314,19 @@ def begin_stage(state: Evidence, constants: EvidenceConstants) -> None:
     for arm in range(constants.arms):
         if state.plan.size[arm] > 0:
             state.plan.due[arm] = state.record.released[arm] + 1
+
+
+def recall(state: Evidence, constants: EvidenceConstants) -> None:
+    """Look again at arms that have been out for long.
+
+    Should the best arm have been struck out by bad luck and the others be equally good, nothing else would ever end the
+    trial. Coming back costs nothing in proof: the risk is that the best arm is *ever* struck out.
+    """
+    counted = state.record.counted[state.leader[0]]
+    for b in range(constants.arms):
+        if state.cells.left[b] > 0:
+            state.out_since[b] = 0
+        elif state.out_since[b] == 0:
+            state.out_since[b] = counted
+        elif counted >= RECALL * state.out_since[b]:
+            restart(state.cells, b, constants.indifference, constants.threshold - RECALL_NEED)

@@ -30,7 +30,8 @@ GROWTH: Final = 3.0
 LEAST_GROWTH: Final = 0.05
 """A new batch is at least this share of what its arm has."""
 LEAST_SHARE: Final = 0.15
-"""A rival's batch is at least this share of the leader's: an unlucky best arm must not starve."""
+"""A rival that has a smaller share of the leader's total recruits alone: a best arm that was unlucky, and is harder to
+strike out than foreseen, must not starve while others fight it out at ever larger sizes."""
 MARGIN: Final = 0.5
 """Nats beyond the line that a stage aims at."""
 OPTIMISM: Final = 0.25
@@ -149,13 +150,46 @@ def plan_stage(
             of_rival = max(mean[b] - OPTIMISM * spread[b], 1e-9)
             rate_cells(plan, cells, law, b, of_leader, of_rival, indifference)
     enough = threshold + MARGIN
+    catching_up = anybody_starves(cells, leader, counted)
+    leaders = 0.0 if catching_up else cheapest_for_leader(plan, cells, law, tilted, enough, leader, counted)
+    plan_batch(plan, leader, leaders)
+    anybody = leaders > 0.0
+    for b in range(arms):
+        if b != leader:
+            size = 0.0
+            if cells.left[b] > 0 and starves(b, leader, counted) == catching_up:
+                size = rival_batch(plan, cells, law, tilted, b, leaders, enough, LEAST_GROWTH * counted[b])
+                size = min(size, (GROWTH - 1.0) * counted[b])
+            plan_batch(plan, b, size)
+            anybody = anybody or size > 0.0
+    if not anybody:
+        plan_batch(plan, leader, LEAST_GROWTH * counted[leader])
+
+
+def starves(rival: int, leader: int, counted: IntArray) -> bool:
+    """Whether a rival has so few outcomes that it has to catch up first."""
+    return bool(counted[rival] < LEAST_SHARE * counted[leader])
+
+
+def anybody_starves(cells: Cells, leader: int, counted: IntArray) -> bool:
+    """Whether some rival that is still in has to catch up."""
+    for b in range(counted.size):  # noqa: SIM110 (compiled)
+        if b != leader and cells.left[b] > 0 and starves(b, leader, counted):
+            return True
+    return False
+
+
+def cheapest_for_leader(
+    plan: Plan, cells: Cells, law: Law, tilted: bool, enough: float, leader: int, counted: IntArray
+) -> float:
+    """The leader's batch with which all arms together should need the fewest people."""
     most = (GROWTH - 1.0) * counted[leader]
     best = most
     cheapest = math.inf
     leaders = 0.0
     while leaders <= most:
         cost = leaders
-        for b in range(arms):
+        for b in range(counted.size):
             if b != leader and cells.left[b] > 0:
                 size = rival_batch(plan, cells, law, tilted, b, leaders, enough, LEAST_GROWTH * counted[b])
                 if size <= (GROWTH - 1.0) * counted[b]:
@@ -166,20 +200,7 @@ def plan_stage(
             cheapest = cost
             best = leaders
         leaders = max(FINER * leaders, LEAST_GROWTH * counted[leader])
-    plan_batch(plan, leader, best)
-    anybody = best > 0.0
-    for b in range(arms):
-        if b != leader:
-            size = 0.0
-            if cells.left[b] > 0:
-                size = rival_batch(plan, cells, law, tilted, b, best, enough, LEAST_GROWTH * counted[b])
-                if size > 0.0:
-                    roof = (GROWTH - 1.0) * max(counted[b], LEAST_SHARE * counted[leader])
-                    size = min(max(size, LEAST_SHARE * best), roof)
-            plan_batch(plan, b, size)
-            anybody = anybody or size > 0.0
-    if not anybody:
-        plan_batch(plan, leader, LEAST_GROWTH * counted[leader])
+    return best
 
 
 def plan_batch(plan: Plan, arm: int, size: float) -> None:
