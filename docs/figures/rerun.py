@@ -15,7 +15,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^```console\n\$ (?P<command>(?:.*\\\n)*.*)\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```console\n"
+    r"\$ (?P<command>(?:[^\n]*\\\n)*[^\n]*)\n"
+    r"(?:(?!```)[^\n]*\n)*"  # the old output
+    r"```$",
+    re.MULTILINE,
+)
 
 
 def rerun(page: Path) -> None:

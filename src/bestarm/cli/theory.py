@@ -93,10 +93,11 @@ def _regime_in_words(found: Bounds, free: float) -> str:
         else f"By the Corollary chance sets the price here, and privacy only below {meeting}."
     )
     ratio = found.t_refined / found.t_kl
-    if ratio < 1.0 + 1e-9:
-        return f"{price} By the refined bound privacy is free here, as it is from ε = {free:.3g} on."
-    end = f", and is free only from ε = {free:.3g} on" if math.isfinite(free) else ""
-    return f"{price} By the refined bound privacy costs a factor of {ratio:.3g}{end}."
+    if ratio < 1.005:
+        exactly = f" (exactly so from ε = {free:.3g} on)" if math.isfinite(free) else ""
+        return f"{price} By the refined bound privacy is free here{exactly}."
+    end = f", and is free from ε = {free:.3g} on" if math.isfinite(free) else ""
+    return f"{price} By the refined bound privacy costs a factor of {ratio:.3g} here{end}."
 
 
 def threshold(

@@ -11,6 +11,12 @@ from bestarm.simulation import Results, simulate
 from bestarm.theory import kl_time, refined_time
 from bestarm.theory.bounds import refined_nats
 
+WITHOUT_PRIVACY = 100.0
+"""A budget at which noise has vanished: a release differs from the true sum with probability below 1e-40."""
+
+CLOSER_LOOK = 4
+"""Where much hangs on one number, so many times more trials are simulated for it."""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -62,6 +68,11 @@ class Simulator:
         if key not in self._known:
             self._known[key] = self._cost(self._simulate(means, epsilon, self.max_samples, self.runs))
         return self._known[key]
+
+    def without_privacy(self, means: tuple[float, ...]) -> float:
+        """Expected participants when privacy costs nothing: every price of privacy is measured against it."""
+        results = self._simulate(means, WITHOUT_PRIVACY, self.max_samples, self.runs * CLOSER_LOOK)
+        return results.summary().mean_samples
 
     def share_within(self, means: tuple[float, ...], epsilon: float, participants: int, runs: int) -> float:
         """The share of trials that end within this many participants; no run goes on for longer."""

@@ -77,7 +77,7 @@ def _mark_regimes(axes: Axes, plan: Plan) -> None:
         axes.text(
             plan.free_epsilon * (0.93 if right else 1.08),
             0.02,
-            f"privacy is free from here\n(within {100 * FREE_WITHIN:g} %)",
+            f"privacy is free from here\n(adds at most {100 * FREE_WITHIN:g} %)",
             color="#00664B",
             ha="right" if right else "left",
             **label,

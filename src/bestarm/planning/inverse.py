@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bestarm.planning.costs import Simulator
+from bestarm.planning.costs import CLOSER_LOOK, WITHOUT_PRIVACY, Simulator
 from bestarm.planning.question import Question
-
-WITHOUT_PRIVACY = 100.0
-"""A budget at which noise has vanished: a release differs from the true sum with probability below 1e-40."""
 
 STRONGEST_PRIVACY = 1e-6
 SMALLEST_GAP = 1e-6
@@ -18,10 +15,6 @@ CONFIDENCE = 0.9
 
 TOLERANCE = 0.05
 """The answers are found to within 5 percent, on the affordable side."""
-
-CLOSER_LOOK = 4
-"""Where the share is too near to CONFIDENCE to tell, so many times more trials are simulated; otherwise the search
-would stop at the first budget that is lucky."""
 
 USUAL_DESIGNS = 25
 """How many designs' worth of simulations a search usually takes, for the progress bar."""
@@ -52,7 +45,10 @@ def smallest_gap(simulator: Simulator, question: Question, epsilon: float, parti
 
 
 def _mostly_ends(simulator: Simulator, means: tuple[float, ...], epsilon: float, participants: int) -> bool:
-    """Whether 90 % of trials end within this many participants."""
+    """Whether 90 % of trials end within this many participants.
+
+    Where the share is too near to tell, more trials are simulated: else the search would stop where it is lucky.
+    """
     runs = simulator.runs
     share = simulator.share_within(means, epsilon, participants, runs)
     if abs(share - CONFIDENCE) < 3.0 * math.sqrt(CONFIDENCE * (1.0 - CONFIDENCE) / runs):

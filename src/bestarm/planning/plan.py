@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.planning.costs import Simulator
-from bestarm.planning.inverse import USUAL_DESIGNS, WITHOUT_PRIVACY, smallest_epsilon, smallest_gap
+from bestarm.planning.costs import CLOSER_LOOK, Simulator
+from bestarm.planning.inverse import USUAL_DESIGNS, smallest_epsilon, smallest_gap
 from bestarm.planning.question import Question, checked_participants
 from bestarm.theory import Regime, bounds
 from bestarm.theory.inputs import checked_delta, checked_epsilon
@@ -17,8 +17,8 @@ LADDER = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """The privacy budgets of the cost-of-privacy curve; the trial's own budget joins them."""
 
 GAP_FACTORS = (1.0, 0.75, 0.5)
-FREE_WITHIN = 0.05
-"""Privacy counts as free where it adds less than this share (and twice the simulation's standard error)."""
+FREE_WITHIN = 0.1
+"""Privacy counts as free where it adds at most this share of participants."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +123,13 @@ def plan(
         jobs=jobs,
         max_samples=max_samples,
         progress=progress,
-        expected_runs=runs * (len(budgets) + len(GAP_FACTORS) + (0 if participants is None else 2 * USUAL_DESIGNS)),
+        expected_runs=runs
+        * (len(budgets) + CLOSER_LOOK + len(GAP_FACTORS) - 1 + (2 * USUAL_DESIGNS if participants else 0)),
     )
     theory = bounds(question.means, epsilon, delta)
     own = simulator.cost(question.means, epsilon)
     curve = tuple(_privacy_cost(simulator, question, budget, theory.regime_epsilon) for budget in budgets)
-    without = simulator.cost(question.means, WITHOUT_PRIVACY).expected_samples
+    without = simulator.without_privacy(question.means)
     sensitivity = tuple(_gap_cost(simulator, question.with_gap(f * question.gap), epsilon) for f in GAP_FACTORS)
     affordable_epsilon = affordable_gap = None
     if participants is not None:
@@ -194,7 +195,7 @@ def _free_from(curve: tuple[PrivacyCost, ...], without: float) -> float | None:
     """The smallest budget from which on every point of the curve is as cheap as no privacy at all."""
     free = None
     for point in reversed(curve):
-        if point.expected_samples > without * (1.0 + FREE_WITHIN) + 2.0 * point.standard_error:
+        if point.expected_samples > without * (1.0 + FREE_WITHIN):
             break
         free = point.epsilon
     return free

@@ -58,15 +58,17 @@ def _price_of_privacy(plan: Plan) -> str:
     if not is_private(plan.algorithm):
         return f"Privacy has no price here, because {plan.algorithm} protects nobody; ε plays no part in its numbers."
     extra = plan.expected_samples / plan.without_privacy
-    if extra <= 1.0 + FREE_WITHIN:
-        price = "adds nothing noticeable"
+    if extra < 1.01:
+        price = "costs nothing that can be seen"
+    elif extra < 1.5:
+        price = f"adds {100 * (extra - 1):.0f} % to the participants"
     else:
-        price = f"multiplies the number of participants by {extra:.2g}"
+        price = f"multiplies the participants by {extra:.2g}"
     start = (
         f"Privacy at ε = {plan.epsilon:g} {price}: without it the same design needs {_people(plan.without_privacy)}."
     )
     free = (
-        f" Privacy is free (within {100 * FREE_WITHIN:g} %) from ε = {plan.free_epsilon:g} on."
+        f" Privacy is free (it adds at most {100 * FREE_WITHIN:g} %) from ε = {plan.free_epsilon:g} on."
         if plan.free_epsilon is not None
         else f" It is not free anywhere up to ε = {plan.by_epsilon[-1].epsilon:g}."
     )
