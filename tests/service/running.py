@@ -12,7 +12,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from bestarm.service.access import Access, Role
+from bestarm.service.access import Access, Kind, Role
 from bestarm.storage import open_store
 
 
@@ -49,8 +49,15 @@ class Server:
 
     def token(self, role: Role, trial: str | None = None) -> str:
         """A token, made behind the server's back."""
+        return self._issue("token", role, trial)
+
+    def view_link(self, trial: str) -> str:
+        """The secret of a view link, made behind the server's back."""
+        return self._issue("view", "viewer", trial)
+
+    def _issue(self, kind: Kind, role: Role, trial: str | None) -> str:
         store = open_store(self.store, create=True)
-        secret = Access(store).issue("token", role, f"the {role}", trial)[0]
+        secret = Access(store).issue(kind, role, f"the {role}", trial)[0]
         store.close()
         return secret
 

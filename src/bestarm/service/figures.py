@@ -89,8 +89,9 @@ def timeline(view: PublicView) -> Markup:
     return _svg(220, f"{len(shown)} releases in order, each batch's noisy mean", "".join(parts), "timeline")
 
 
-def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, regime_epsilon: float) -> Markup:
-    """Participants against epsilon, both in logs, with the regime where privacy decides and where we are."""
+def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, shades: tuple[float, float]) -> Markup:
+    """Participants against epsilon, both in logs, and where we are. The darker shade ends where privacy no longer
+    decides what the best method must pay, the lighter one where it costs that method nothing any more."""
     points = plan["by_epsilon"]
     names = ("p90_samples", "expected_samples", "lower_bound_refined")
     known = [p[name] for p in points for name in names if p[name] and p[name] > 0]
@@ -104,9 +105,9 @@ def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, regime_eps
         return 88 - 0.84 * share_of(math.log10(max(value, 1e-300)), bottom, top)
 
     parts = []
-    edge = x_of(regime_epsilon) if regime_epsilon > points[0]["epsilon"] else None
-    if edge is not None:
-        parts.append(f'<rect x="11%" y="4%" width="{edge - 11:.2f}%" height="84%" class="regime"/>')
+    for end, shade in zip(shades, ("regime", "regime lighter"), strict=True):
+        width = x_of(min(end, points[-1]["epsilon"])) - 11
+        parts.append(f'<rect x="11%" y="4%" width="{width:.2f}%" height="84%" class="{shade}"/>')
     for exponent in range(bottom, top + 1):
         y = y_of(10.0**exponent)
         parts.append(f'<line x1="11%" x2="98%" y1="{y:.2f}%" y2="{y:.2f}%" class="grid"/>')

@@ -1,9 +1,13 @@
-"""Every request's holder, and whether it may do what it asks. Tokens for the API, sessions for the pages."""
+"""Every request's holder, and whether it may do what it asks. Tokens for the API, sessions for the pages.
+
+What looks into the store is a plain function, which runs in a thread of its own; what does not is `async`, which spares
+the change of threads.
+"""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, cast
 from urllib.parse import urlsplit
 
@@ -25,17 +29,17 @@ TrialName = Annotated[
 ]
 
 
-def trials_of(request: Request) -> Trials:
+async def trials_of(request: Request) -> Trials:
     """The app's trials."""
     return cast(Trials, request.app.state.trials)
 
 
-def access_of(request: Request) -> Access:
+async def access_of(request: Request) -> Access:
     """The app's grants."""
     return cast(Access, request.app.state.access)
 
 
-def planner_of(request: Request) -> Planner:
+async def planner_of(request: Request) -> Planner:
     """The app's planner."""
     return cast(Planner, request.app.state.planner)
 
@@ -57,10 +61,10 @@ def token_holder(request: Request, access: AccessHere, _: Annotated[object, Depe
 Holder = Annotated[Grant, Depends(token_holder)]
 
 
-def holder_as(role: Role) -> Callable[[Grant], Grant]:
+def holder_as(role: Role) -> Callable[[Grant], Awaitable[Grant]]:
     """The holder, who must be at least this."""
 
-    def check(holder: Holder) -> Grant:
+    async def check(holder: Holder) -> Grant:
         return demand(holder, role)
 
     return check
@@ -80,7 +84,7 @@ def demand_everything(holder: Grant) -> Grant:
     return holder
 
 
-def whole_admin(holder: Holder) -> Grant:
+async def whole_admin(holder: Holder) -> Grant:
     """The holder, who must be an administrator of all trials."""
     return demand_everything(holder)
 
@@ -120,7 +124,7 @@ def session_holder(request: Request, access: AccessHere) -> Grant:
     return grant
 
 
-def same_origin(request: Request) -> None:
+async def same_origin(request: Request) -> None:
     """Refuse a form that another site sent: browsers say where it comes from."""
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
@@ -134,7 +138,7 @@ def same_origin(request: Request) -> None:
 
 async def own_form(request: Request, holder: Annotated[Grant, Depends(session_holder)]) -> Grant:
     """The session's grant, for a form that carries the session's own mark."""
-    same_origin(request)
+    await same_origin(request)
     fields = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
     if not hmac.compare_digest(fields.get("csrf", "").encode(), request.state.csrf.encode()):
         raise Refusal(403, "This page is too old to be used; go back, load it again, and repeat what you did.")
@@ -142,7 +146,7 @@ async def own_form(request: Request, holder: Annotated[Grant, Depends(session_ho
     return holder
 
 
-def own_fields(request: Request, _: Annotated[Grant, Depends(own_form)]) -> dict[str, str]:
+async def own_fields(request: Request, _: Annotated[Grant, Depends(own_form)]) -> dict[str, str]:
     """What the form says."""
     return cast(dict[str, str], request.state.fields)
 

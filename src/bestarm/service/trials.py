@@ -64,16 +64,18 @@ class Trials:
         Trial.create(self.store, name=name, actor=actor, **design)
         return self.find(name)
 
-    def view(self, name: str) -> PublicView:
-        """Everything that may be known about a trial."""
+    def view(self, name: str, at_most_old: float = 0.0) -> PublicView:
+        """Everything that may be known about a trial: as it is now, or as it was at most so many seconds ago."""
         trial = self.find(name)
         with self._looking[name]:
+            seen = self._seen.get(name)
+            if seen is not None and time.monotonic() - seen.at < at_most_old:
+                return seen.view
             with self.store.reading(name) as reading:
                 seq = reading.seq
-            seen = self._seen.get(name)
-            recent = trial.design.follow_up is None or (seen is not None and time.monotonic() - seen.at < FRESH_SECONDS)
-            if seen is None or seen.seq != seq or not recent:
-                # Read before the view, so that the view is never older than the number says.
+            closes_by_itself = trial.design.follow_up is not None
+            if seen is None or seen.seq != seq or (closes_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
+                # The number is read before the view, so that the view is never older than the number says.
                 seen = self._seen[name] = _Seen(seq, time.monotonic(), trial.view())
             return seen.view
 

@@ -16,7 +16,7 @@ from bestarm.service.figures import cost_curve
 from bestarm.service.guard import PageHolder, PlannerHere
 from bestarm.service.pages.render import render
 from bestarm.service.plans import Planner, PlanQuestion
-from bestarm.theory import Bounds, bounds
+from bestarm.theory import Bounds, bounds, free_epsilon
 from bestarm.trial.design import DEFAULT_ALGORITHM
 
 router = APIRouter()
@@ -52,6 +52,7 @@ class Outlook:
     without_privacy: float
     half_gap: float
     theory: Bounds
+    free_epsilon: float
     undecided: bool
     figure: str
     next_page: str
@@ -107,6 +108,7 @@ def _outlook(plan: dict[str, Any], labels: list[str], values: dict[str, str]) ->
     epsilon = epsilon_at(values["step"])
     theory = bounds(plan["means"], epsilon, plan["delta"])
     expected = between(plan["by_epsilon"], epsilon, "expected_samples")
+    free = free_epsilon(plan["means"])
     half = plan["sensitivity"][-1]["expected_samples"] / plan["expected_samples"]
     design = {
         "arms": "\n".join(labels),
@@ -125,8 +127,9 @@ def _outlook(plan: dict[str, Any], labels: list[str], values: dict[str, str]) ->
         without_privacy=plan["without_privacy"],
         half_gap=half,
         theory=theory,
+        free_epsilon=free,
         undecided=any(point["undecided"] for point in plan["by_epsilon"]),
-        figure=cost_curve(plan, epsilon, expected, theory.regime_epsilon),
+        figure=cost_curve(plan, epsilon, expected, (theory.regime_epsilon, free)),
         next_page="/new-trial?" + urlencode(design),
     )
 

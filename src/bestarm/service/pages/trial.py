@@ -23,6 +23,9 @@ from bestarm.trial.public import PublicView, assumptions, ledger_of, spent
 
 router = APIRouter()
 
+LIVE_SECONDS = 1.0
+"""How old what a page that updates itself shows may be."""
+
 
 @dataclass(frozen=True)
 class Door:
@@ -99,11 +102,12 @@ def _page(request: Request, trials: Trials, name: str, door: Door) -> Response:
 
 
 def _live(request: Request, trials: Trials, name: str, door: Door, mark: str) -> Response:
-    known = _shown(trials.view(name), door)
-    now = mark_of(known["view"])
+    # However many people watch, the view is made once for all of them.
+    view = trials.view(name, LIVE_SECONDS)
+    now = mark_of(view)
     if mark == now:
         return Response(status_code=204)
-    return render(request, "trial_live.html", mark=now, **known)
+    return render(request, "trial_live.html", mark=now, **_shown(view, door))
 
 
 def mark_of(view: PublicView) -> str:
