@@ -26,14 +26,16 @@ class Clock:
 
 
 class ChosenNoise(LiveNoise):
-    """Adds the given numbers (in outcome units of a 2^20 grid, or as they are), then zeros. For tests alone."""
+    """Adds the given numbers (in integer steps), then zeros, and counts how often it was asked. For tests alone."""
 
     name = "chosen"
 
     def __init__(self, numbers: Iterable[int] = ()) -> None:
         self._numbers = iter(numbers)
+        self.draws = 0
 
     def laplace(self, scale: Fraction) -> int:
+        self.draws += 1
         return next(self._numbers, 0)
 
     def gaussian(self, variance: Fraction) -> int:

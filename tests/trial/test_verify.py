@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 from bestarm.storage import schema
 from bestarm.storage.events import GENESIS, canonical, chained
 from bestarm.trial.trial import Trial
-from tests.trial.people import DAY, Clock, enrol
+from tests.trial.people import DAY, ChosenNoise, Clock, enrol
 
 MEANS = {"a": 0.2, "b": 0.5, "c": 0.7}
 
@@ -21,9 +22,8 @@ MEANS = {"a": 0.2, "b": 0.5, "c": 0.7}
 @pytest.fixture
 def trial(sqlite_place: str) -> Trial:
     """A trial with one of everything."""
-    trial = Trial.create(
-        sqlite_place, name="t", arms=list(MEANS), epsilon=1, delta=0.1, algorithm="adap-tt", outcomes="binary"
-    )
+    plan: dict[str, Any] = {"arms": list(MEANS), "epsilon": 1, "delta": 0.1, "algorithm": "adap-tt"}
+    trial = Trial.create(sqlite_place, name="t", outcomes="binary", noise=ChosenNoise(), **plan)
     enrol(trial, MEANS, 30)
     trial.pause("x")
     trial.resume("y")
@@ -154,7 +154,7 @@ def stop_now(log: list[dict[str, Any]]) -> int:
         (edit("created", 0, "body", design={}), "design"),
         (edit("withdrawn", 0, "body", rule="replace"), "rule"),
         (drop("released", 4), "had to be released"),
-        (repeat("told", 4), "settled already"),
+        (repeat("told", 4), "settled already|had to be released"),
         (repeat("released", 4), "No batch was to be released"),
         (drop("assigned", 8), "no such assignment"),
         (stop_now, "Nothing called for the trial's end"),
@@ -170,7 +170,7 @@ def test_forgeries_with_a_whole_chain(
     found = trial.verify()
     assert not found.ok
     assert found.first_bad == bad
-    assert says in str(found.problem)
+    assert re.search(says, str(found.problem))
 
 
 def test_a_changed_release_is_noticed_when_decisions_no_longer_follow(trial: Trial, sqlite_place: str) -> None:

@@ -140,25 +140,36 @@ class Desk:
             self.emit("opened", OURSELVES, {"arm": arm, "batch": index, "size": self.fold.next_size(arm)})
         return int(record.opened[arm])
 
-    def tell(self, number: int, outcome: Fraction, actor: str) -> str:
-        """Record an outcome: "recorded", "already recorded" or "late"."""
-        self.settle()
-        unit = self.fold.rules.design.scale.to_unit(outcome)
+    def check_outcome(self, number: int, outcome: Fraction, told_now: dict[int, str]) -> None:
+        """Refuse an outcome that cannot be told. `told_now` are those of the same request, and gets this one too.
+
+        All of a request is checked before any of it is told: once a release has been drawn nothing may be refused,
+        or what is seen of a refusal would depend on a release that nobody has.
+        """
+        self.fold.rules.design.scale.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
-        kept = None if self._local else text_of(outcome)
         if assignment.stage == "withdrawn":
             raise InputError("This subject has withdrawn; nothing is recorded for it any more.")
+        before = told_now.setdefault(number, text_of(outcome))
+        if self._local:
+            return
+        if before != text_of(outcome) or (assignment.stage != "open" and assignment.outcome != text_of(outcome)):
+            raise InputError(
+                "A different outcome has already been recorded for this assignment; use correct, with a reason."
+            )
+
+    def tell(self, number: int, outcome: Fraction, actor: str) -> str:
+        """Record an outcome that was checked: "recorded", "already recorded" or "late"."""
+        self.settle()
+        assignment = self.fold.expect_assignment(number)
         if assignment.stage != "open":
-            if assignment.outcome != kept:
-                raise InputError(
-                    "A different outcome has already been recorded for this assignment; use correct, with a reason."
-                )
             return "already recorded" if assignment.stage == "told" else "late"
+        kept = None if self._local else text_of(outcome)
         if self.fold.due(assignment, self.at):
             self.emit("late", actor, {"assignment": number}, {"outcome": kept})
             return "late"
-        secret = {"outcome": kept, "value": self.door.encode(unit)}
-        self.emit("told", actor, {"assignment": number}, secret)
+        unit = self.fold.rules.design.scale.to_unit(outcome)
+        self.emit("told", actor, {"assignment": number}, {"outcome": kept, "value": self.door.encode(unit)})
         self.settle()
         return "recorded"
 

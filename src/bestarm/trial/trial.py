@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -155,7 +156,15 @@ class Trial:
     def tell_many(self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF) -> list[str]:
         """Record several outcomes in one transaction; if one cannot be, none is, and the error says what is wrong."""
         pairs = [(assignment, exact(outcome, "The outcome")) for assignment, outcome in outcomes]
-        return self._write(lambda desk: [desk.tell(self._number(desk, who), x, actor) for who, x in pairs])
+
+        def request(desk: Desk) -> list[str]:
+            told_now: dict[int, str] = {}
+            numbers = [self._number(desk, who) for who, _ in pairs]
+            for number, (_, outcome) in zip(numbers, pairs, strict=True):
+                desk.check_outcome(number, outcome, told_now)
+            return [desk.tell(number, x, actor) for number, (_, x) in zip(numbers, pairs, strict=True)]
+
+        return self._write(request)
 
     def correct(self, assignment: str, outcome: object, reason: str, actor: str = STAFF) -> str:
         """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
@@ -182,7 +191,7 @@ class Trial:
 
     def advance(self) -> None:
         """Make the releases whose time has come; every other request does so too."""
-        self._write(lambda desk: desk.settle())
+        self._write(Desk.settle)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -225,17 +234,25 @@ class Trial:
         return self._write(lambda desk: self._tell_rows(desk, rows, actor))
 
     def _tell_rows(self, desk: Desk, rows: list[exchange.Row], actor: str) -> list[exchange.RowAnswer]:
-        answers = []
+        told_now: dict[int, str] = {}
+        ready: list[tuple[exchange.Row, int, Fraction]] = []
+        refused: dict[int, str] = {}
         for row in rows:
             try:
                 value = exact(row.outcome, "The outcome")
-                status = desk.tell(self._number(desk, row.assignment), value, actor)
-                answers.append(exchange.RowAnswer(row.line, row.assignment, status))
+                number = self._number(desk, row.assignment)
+                desk.check_outcome(number, value, told_now)
+                ready.append((row, number, value))
             except InputError as error:
-                answers.append(exchange.RowAnswer(row.line, row.assignment, None, str(error)))
-        if any(answer.problem is not None for answer in answers):
-            raise exchange.RowsRefused(answers)
-        return answers
+                refused[row.line] = str(error)
+        if refused:
+            raise exchange.RowsRefused(
+                [exchange.RowAnswer(row.line, row.assignment, None, refused.get(row.line)) for row in rows]
+            )
+        return [
+            exchange.RowAnswer(row.line, row.assignment, desk.tell(number, value, actor))
+            for row, number, value in ready
+        ]
 
     def open_assignments(self) -> list[OpenAssignment]:
         """The assignments whose outcomes are awaited, oldest first; for staff."""
@@ -260,19 +277,33 @@ class Trial:
         self.close()
 
     def _write(self, request: Callable[[Desk], Answer]) -> Answer:
+        # What is owed is released and committed before the request is heard. In one transaction a request that is
+        # refused because of what a release brought would take the release back with it, to be drawn again.
         with self._lock:
-            try:
-                with self._store.writing(self.name) as writing:
-                    if self._seq != writing.seq:
-                        self._load(writing)
-                    answer = request(self._desk(writing, self._state))
-                    arrays = to_bytes(self._state)
-                    writing.save_state({n: b for n, b in arrays.items() if self._saved[n] != b})
-                self._seq, self._saved = writing.seq, arrays
-            except BaseException:
-                self._seq = None  # whatever the state in memory has become, it is not what is on disk
-                raise
-            return answer
+            while True:
+                answers = self._transact(request)
+                if answers:
+                    return answers[0]
+
+    def _transact(self, request: Callable[[Desk], Answer]) -> list[Answer]:
+        # One transaction: what is owed, if anything; else the request, and then there is an answer.
+        try:
+            with self._store.writing(self.name) as writing:
+                if self._seq != writing.seq:
+                    self._load(writing)
+                desk = self._desk(writing, self._state)
+                answers: list[Answer] = []
+                if desk.fold.owed(desk.at) is None:
+                    answers.append(request(desk))
+                else:
+                    desk.settle()
+                arrays = to_bytes(self._state)
+                writing.save_state({n: b for n, b in arrays.items() if self._saved[n] != b})
+            self._seq, self._saved = writing.seq, arrays
+        except BaseException:
+            self._seq = None  # whatever the state in memory has become, it is not what is on disk
+            raise
+        return answers
 
     def _load(self, reading: Reading) -> None:
         self._saved = reading.state()
