@@ -15,7 +15,7 @@ from bestarm.planning import Plan, plan
 from bestarm.planning.costs import Simulator
 from bestarm.planning.figure import draw_plan
 from bestarm.planning.inverse import round_up, smallest_epsilon, smallest_gap
-from bestarm.planning.plan import _free_from
+from bestarm.planning.planner import _free_from
 from bestarm.planning.question import Question
 from bestarm.planning.words import in_words
 from bestarm.simulation import simulate

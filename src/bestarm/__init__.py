@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bestarm.client import Client
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
+    from bestarm.planning import Plan, plan
     from bestarm.policy.algorithm import Algorithm, Design
     from bestarm.policy.catalogue import wrap
     from bestarm.simulation import Results, simulate
@@ -30,6 +31,8 @@ _HOME = {
     "Algorithm": "bestarm.policy.algorithm",
     "Design": "bestarm.policy.algorithm",
     "wrap": "bestarm.policy.catalogue",
+    "Plan": "bestarm.planning",
+    "plan": "bestarm.planning",
     "Results": "bestarm.simulation",
     "simulate": "bestarm.simulation",
     "Bounds": "bestarm.theory",
@@ -50,11 +53,13 @@ __all__ = [
     "InputError",
     "Instance",
     "OperationError",
+    "Plan",
     "Results",
     "Trial",
     "TruncatedNormal",
     "__version__",
     "bounds",
+    "plan",
     "simulate",
     "wrap",
 ]

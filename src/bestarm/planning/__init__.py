@@ -1,5 +1,5 @@
 """Planning: what a trial costs before it starts, and what a given number of people can afford."""
 
-from bestarm.planning.plan import GapCost, Plan, PrivacyCost, plan
+from bestarm.planning.planner import GapCost, Plan, PrivacyCost, plan
 
 __all__ = ["GapCost", "Plan", "PrivacyCost", "plan"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from bestarm.files import replacing
 from bestarm.planning.costs import lower_bound
-from bestarm.planning.plan import FREE_WITHIN, Plan
+from bestarm.planning.planner import FREE_WITHIN, Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import math
 
 from bestarm.planning.costs import is_private
 from bestarm.planning.inverse import CONFIDENCE, TOLERANCE
-from bestarm.planning.plan import FREE_WITHIN, Plan
+from bestarm.planning.planner import FREE_WITHIN, Plan
 from bestarm.policy.catalogue import find
 
 
