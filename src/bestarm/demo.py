@@ -25,11 +25,11 @@ DOSES = {"placebo": 0.30, "5 mg": 0.42, "10 mg": 0.54, "20 mg": 0.78, "40 mg": 0
 """The true response rates, which nobody in the trial knows."""
 EPSILON = "1"
 DELTA = "0.01"
-FOLLOW_UP_DAYS = 14
+FOLLOW_UP_DAYS = 7
 MISSING = 0.08
 """Patients whose outcome never comes, or who withdraw; the design counts them as failures."""
-PATIENTS_A_DAY = 60
-CRASH_AFTER = 120
+PATIENTS_A_DAY = 12
+CRASH_AFTER = 100
 LONGEST = 2000
 DAY = 86400.0
 START = 1_767_225_600.0
