@@ -39,7 +39,7 @@ class Script:
         return {}
 
 
-def rules_for(algorithm: Algorithm, **changes: Any) -> Rules:
+def rules_for(algorithm: str | Algorithm, **changes: Any) -> Rules:
     plan: dict[str, Any] = {"privacy": None, "rho": None, "outcomes": "binary", "low": 0, "high": 1}
     plan |= {"lower_is_better": False, "indifference": 0, "max_participants": None, "follow_up": None}
     plan |= {"withdrawal": None, "contributions": 1, "allocation": "random"}

@@ -36,7 +36,7 @@ def demo(
         ("", "patients"),
         [
             ("lower bound for any private method, on average", count(planned.lower_bound)),
-            ("this trial", count(found.participants)),
+            ("this trial, with those enrolled while outcomes were awaited", count(found.participants)),
             ("planned, on average", count(planned.expected)),
             ("the paper's algorithm (AdaP-TT), on average", count(planned.paper)),
         ],
