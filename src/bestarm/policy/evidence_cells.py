@@ -50,7 +50,7 @@ def widest(low: float, high: float, lower: float, upper: float, blur: float) -> 
     bottom = min(lower, upper)
     top = max(lower, upper)
     away = max(0.0, max(low - top, bottom - high))
-    return FINENESS * max(upper - lower, blur) + COARSENING * away
+    return FINENESS * max(top - bottom, blur) + COARSENING * away
 
 
 def cut(cells: Cells, arm: int, lower: float, upper: float, blur: float) -> None:

@@ -200,7 +200,7 @@ def cheapest_for_leader(
             cheapest = cost
             best = leaders
         leaders = max(FINER * leaders, LEAST_GROWTH * counted[leader])
-    return best
+    return float(best)
 
 
 def plan_batch(plan: Plan, arm: int, size: float) -> None:
