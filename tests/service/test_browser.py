@@ -166,7 +166,7 @@ def test_from_plan_to_report(server: Server, browser: Browser, tmp_path: Path) -
     trial = client.open(name="Pain relief")
     trial.tell_many([(third, 1), (second, 0)])
     rng = random.Random(4)
-    enrol(trial, 48, rng)
+    enrol(trial, 76, rng)
     page.goto(f"{server.url}/trials/Pain relief")
     page.get_by_text("releases as a table").wait_for()
     watched.picture("trial")

@@ -138,6 +138,7 @@ def _shown(view: PublicView, door: Door) -> dict[str, Any]:
         "people_released": people_released,
         "confidence": f"{100 * (1 - float(Fraction(view.design.delta))):.4g}",
         "estimates": [(labels[e.arm], e, figures.estimate_bar(view, e)) for e in view.estimates],
+        "beyond": any(e.mean is not None and not low <= e.mean <= high for e in view.estimates),
         "has_intervals": any(e.low is not None for e in view.estimates),
         "evidence": [(labels[s.rival], s, figures.evidence_bar(s.value, s.needed)) for s in view.standings],
         "timeline": figures.timeline(view),
