@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -169,6 +170,14 @@ def test_the_whole_audit(capsys: pytest.CaptureFixture[str]) -> None:
         audit("uniform", 1, runs=3)
     assert main(["audit", "--algorithm", "uniform", "--runs", "500", "--json"]) == 0
     assert '"passed": true' in capsys.readouterr().out
+
+
+def test_local_privacy_is_audited_where_its_coins_are() -> None:
+    own = replace(CATALOGUE["evidence"], name="mine", privacy=("local",))
+    found = audit(own, 1, runs=4000, noise=SystemNoise())
+    assert found.passed
+    assert found.privacy == "local"
+    assert 0.7 < found.lower_bound_release <= 1
 
 
 def test_the_command_fails_when_the_audit_does(
