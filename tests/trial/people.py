@@ -1,4 +1,4 @@
-"""Helpers: a clock that tests move, noise that tests choose, and people who answer."""
+"""A clock that tests move, noise that tests choose, and people who answer."""
 
 from __future__ import annotations
 
