@@ -124,18 +124,17 @@ def test_killing_the_server_under_load_loses_and_doubles_nothing(tmp_path: Path)
     threads = [threading.Thread(target=_caught(clinic, failures), args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
-    for _ in range(3):
-        time.sleep(0.7)
+    for kill in range(3):
+        _wait_for(outcomes, 20 * (kill + 1), failures)
         server.kill()
         server.start()
-    time.sleep(0.5)
+    _wait_for(outcomes, 80, failures)
     over.set()
     for thread in threads:
         thread.join(60)
     client.close()
     server.stop()
     assert not failures, failures
-    assert len(outcomes) > 20
     with Trial.open(server.store, name="dose") as trial:
         assert trial.verify().ok
         with trial._store.reading("dose") as reading:
@@ -145,6 +144,13 @@ def test_killing_the_server_under_load_loses_and_doubles_nothing(tmp_path: Path)
         assert [(a.id, a.arm) for a in again] == list(acknowledged.values()), "every acknowledged assignment is there"
         repeated = trial.tell_many(list(outcomes.items()))
         assert set(repeated) <= {"already recorded", "late"}, "every acknowledged outcome is there, as it was told"
+
+
+def _wait_for(outcomes: dict[str, int], count: int, failures: list[BaseException]) -> None:
+    deadline = time.monotonic() + 120
+    while len(outcomes) < count and not failures:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def _caught(run: Callable[[int], None], failures: list[BaseException]) -> Callable[[int], None]:
