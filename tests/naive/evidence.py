@@ -126,12 +126,11 @@ class Oracle:
 
     def take(self, arm: int, n: int, r: int) -> None:
         own = self.beliefs[arm]
-        for up in (True, False):
-            for b in range(self.arms):
-                if self.cells[b] and (b == arm) != up:
-                    champion = self.champion(b)
-                    if champion >= 0 and (not up or champion == arm):
-                        self.settle(b, champion, own, n, r, up)
+        champions = {b: self.champion(b) for b in range(self.arms) if self.cells[b]}
+        trust = {b: self.trust(b, champion) for b, champion in champions.items()}
+        for b, champion in champions.items():
+            if champion >= 0 and arm in (b, champion):
+                self.settle(b, champion, own, n, r, trust[b] if arm == champion else 1.0, arm == champion)
         own.learn([self.explained(n, r, p) for p in own.point])
         self.counted[arm] += n
         heard = [a for a in range(self.arms) if self.cells[a] and self.counted[a]]
@@ -146,15 +145,16 @@ class Oracle:
             return -0.5 * (r - n * p) ** 2 / (0.2 * n + self.model.noise)
         return log_pmf(self.model, n, p, r)
 
-    def settle(self, b: int, champion: int, own: Belief, n: int, r: int, up: bool) -> None:
-        self.cut(b, champion)
+    def trust(self, b: int, champion: int) -> float:
         trust = 1.0
-        if up:
-            c = self.beliefs[champion]
-            for a in range(self.arms):
-                if a not in (b, champion) and self.cells[a]:
-                    o = self.beliefs[a]
-                    trust /= 1 + math.exp(-(c.mean - o.mean) / math.hypot(c.spread, o.spread))
+        for a in range(self.arms):
+            if a not in (b, champion) and self.cells[a]:
+                c, o = self.beliefs[champion], self.beliefs[a]
+                trust /= 1 + math.exp(-(c.mean - o.mean) / math.hypot(c.spread, o.spread))
+        return trust
+
+    def settle(self, b: int, champion: int, own: Belief, n: int, r: int, trust: float, up: bool) -> None:
+        self.cut(b, champion)
         for cell in self.cells[b]:
             aim = math.log1p(math.expm1(min(self.threshold - cell.wealth, 200.0)) / trust)
             won = self.average(own, n, r, cell.high if up else cell.low, aim, up)

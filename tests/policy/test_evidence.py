@@ -78,6 +78,55 @@ def test_wealth_of_the_true_cell_does_not_grow_on_average(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("indifference", [0.0, 0.1])
+def test_no_release_is_expected_to_raise_any_wealth(
+    name: str, indifference: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From states in the middle of trials: whatever mean an arm's hypothesis gives, its wealth does not grow."""
+    algorithm = CATALOGUE[name]
+    constants = algorithm.constants(Design(4, 0.2, math.inf, "none", indifference=indifference))
+    rng = np.random.default_rng(6)
+    checked = 0
+    for _ in range(12):
+        state = algorithm.start(constants._replace(first=5))
+        for _ in range(int(rng.integers(3, 9))):
+            if algorithm.over(state, constants) == UNDECIDED:
+                arm = int(rng.choice(recruiting(algorithm, state, constants)))
+                size = algorithm.size(state, constants, arm)
+                give(algorithm, state, constants, arm, float(rng.binomial(size, (0.8, 0.6, 0.5, 0.1)[arm])))
+        if algorithm.over(state, constants) != UNDECIDED:
+            continue
+        arm = int(rng.choice(recruiting(algorithm, state, constants)))
+        size = algorithm.size(state, constants, arm)
+        # Some release will strike this arm out; the others' bets must not notice.
+        state.cells.wealth[int(rng.integers(2)), :] = constants.threshold - 0.02
+        settled: list[dict[int, Cells]] = []
+
+        def strike_out_later(cells: Cells, b: int, threshold: float, settled: Any = settled) -> None:
+            settled[-1][b] = copy.deepcopy(cells)
+            strike_out(cells, b, threshold)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(evidence, "strike_out", strike_out_later)
+            for r in range(size + 1):
+                settled.append({})
+                give(algorithm, copy.deepcopy(state), constants, arm, float(r))
+        for b in range(4):
+            for m in np.linspace(0.15, 0.97, 9):
+                before = wealth_at(state.cells, b, m, math.nan)
+                if math.isnan(before) or (indifference > 0 and b == state.leader[0]):
+                    continue
+                null = m if b == arm else m - indifference
+                mean = sum(
+                    binom.pmf(r, size, null) * math.exp(wealth_at(after.get(b, state.cells), b, m, math.nan) - before)
+                    for r, after in enumerate(settled)
+                )
+                assert mean <= 1 + 1e-12
+                checked += mean != 1
+    assert checked > 5
+
+
+@pytest.mark.parametrize("name", FORMS)
 def test_cells_are_the_minimum_over_a_dense_grid(name: str) -> None:
     """Each mean carries the product of the bets of the cells it has been in; the smallest of them is the evidence."""
     algorithm = CATALOGUE[name]

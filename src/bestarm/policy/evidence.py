@@ -73,6 +73,10 @@ class Evidence(NamedTuple):
     """With an indifference zone: the log wealth that every cell of an arm may hand on to a new champion."""
     out_since: IntArray
     """Outcomes of the leader when an arm was found to be out; 0 while it is in."""
+    champion: IntArray
+    """Whose releases speak against each arm, as of the last release; -1 for nobody's."""
+    trust: FloatArray
+    """The share of an arm's wealth that is staked on its champion, as of the last release."""
 
 
 def law_of(design: Design, tilted: bool) -> Law:
@@ -123,7 +127,16 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
     cells = new_cells(arms, constants.indifference)
     plan = new_plan(arms, constants.first)
     return Evidence(
-        new_record(arms, 0), cells, beliefs, plan, new_slip(), np.full(1, -1), np.zeros(arms), np.zeros(arms, np.int64)
+        new_record(arms, 0),
+        cells,
+        beliefs,
+        plan,
+        new_slip(),
+        np.full(1, -1),
+        np.zeros(arms),
+        np.zeros(arms, np.int64),
+        np.full(arms, -1),
+        np.zeros(arms),
     )
 
 
@@ -181,6 +194,7 @@ def weigh_release(state: Evidence, constants: EvidenceConstants, arm: int) -> No
     beliefs = state.beliefs
     n = float(record.last_size[arm])
     r = float(record.last_value[arm])
+    choose_champions(state, constants)
     log_densities(constants.law, constants.tilted, n, r, beliefs.point, arm, beliefs.density)
     for up in (True, False):
         write_slip(
@@ -195,10 +209,8 @@ def weigh_release(state: Evidence, constants: EvidenceConstants, arm: int) -> No
             up,
         )
         for b in range(constants.arms):
-            if state.cells.left[b] > 0 and (b == arm) != up:
-                champion = champion_of(state, constants, b)
-                if not up or champion == arm:
-                    settle(state, constants, b, champion, n, r, up)
+            if state.champion[b] >= 0 and (state.champion[b] == arm if up else b == arm):
+                settle(state, constants, b, n, r, up)
     for k in range(POINTS):
         beliefs.weight[arm, k] += beliefs.density[k]
     mean, spread = summarise(beliefs.point, beliefs.weight, arm)
@@ -208,6 +220,13 @@ def weigh_release(state: Evidence, constants: EvidenceConstants, arm: int) -> No
     follow(state, constants)
     if only_one_left(state, constants) == UNDECIDED and stage_is_complete(state, constants):
         begin_stage(state, constants)
+
+
+def choose_champions(state: Evidence, constants: EvidenceConstants) -> None:
+    """Fix champions and stakes for all arms before any bet is settled: they must not depend on the release."""
+    for b in range(constants.arms):
+        state.champion[b] = champion_of(state, constants, b) if state.cells.left[b] > 0 else -1
+        state.trust[b] = trust_in(state, constants, int(state.champion[b]), b) if state.champion[b] >= 0 else 0.0
 
 
 def champion_of(state: Evidence, constants: EvidenceConstants, b: int) -> int:
@@ -236,16 +255,15 @@ def trust_in(state: Evidence, constants: EvidenceConstants, champion: int, b: in
     return trust
 
 
-def settle(state: Evidence, constants: EvidenceConstants, b: int, champion: int, n: float, r: float, up: bool) -> None:
+def settle(state: Evidence, constants: EvidenceConstants, b: int, n: float, r: float, up: bool) -> None:
     """Multiply the wealth of b's cells by the bets on a release of its champion (`up`) or of b itself."""
     cells = state.cells
-    gamma = constants.indifference
-    if champion < 0:
-        return
     beliefs = state.beliefs
+    gamma = constants.indifference
+    champion = state.champion[b]
+    trust = state.trust[b] if up else 1.0
     blur = beliefs.spread[champion] + beliefs.spread[b]
     cut(cells, b, beliefs.mean[b], beliefs.mean[champion] + gamma, blur)
-    trust = trust_in(state, constants, champion, b) if up else 1.0
     for i in range(cells.left[b]):
         need = constants.threshold - cells.wealth[b, i]
         if up:
