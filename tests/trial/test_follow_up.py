@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bestarm.trial.design import duration, in_largest_unit
 from bestarm.trial.trial import Trial
 from tests.trial.people import DAY, ChosenNoise, Clock
 
@@ -108,3 +109,10 @@ def test_time_does_not_run_backwards(sqlite_place: str) -> None:
     assert trial.verify().ok
     first, second = (a.assigned_at for a in trial.open_assignments())
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("30d", "30d"), ("2w", "14d"), ("90m", "90m"), ("120m", "2h"), ("45s", "45s")]
+)
+def test_a_follow_up_is_shown_as_it_was_meant(text: str, shown: str) -> None:
+    assert in_largest_unit(duration(text)) == shown

@@ -131,11 +131,13 @@ def create(
         allocation=allocation,
         actor=actor,
     ) as trial:
-        design = trial.design.to_json()
+        design = trial.design
     if as_json:
-        emit_json({"trial": name, "design": design})
+        emit_json({"trial": name, "design": design.to_json()})
         return
-    rows = [(key.replace("_", " "), _plain(value)) for key, value in design.items() if value is not None]
+    from bestarm.trial.design import design_in_words
+
+    rows = design_in_words(design)
     show_table(f"Trial {name} created; its design is now fixed", ("parameter", "value"), rows, words=2)
 
 
@@ -333,10 +335,6 @@ def _written(paths: dict[str, str], as_json: bool) -> None:
         emit_json({"files": paths})
     else:
         say(*(f"Wrote {path}." for path in paths.values()))
-
-
-def _plain(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _verdict_said(found: Verdict) -> list[str]:

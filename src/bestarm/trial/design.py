@@ -168,6 +168,22 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
     return found
 
 
+def design_in_words(design: TrialDesign) -> list[tuple[str, str]]:
+    """Every parameter that is set, with its value, for people to read."""
+    rows = []
+    for key, value in design.to_json().items():
+        if value is not None:
+            shown = ", ".join(value) if isinstance(value, list) else str(value)
+            rows.append((key.replace("_", " "), in_largest_unit(int(value)) if key == "follow_up" else shown))
+    return rows
+
+
+def in_largest_unit(seconds: int) -> str:
+    """The same length of time as `duration` takes it: 30d, 12h, 90m or 45s."""
+    unit = next(unit for unit in "dhms" if seconds % _UNITS[unit] == 0)
+    return f"{seconds // _UNITS[unit]}{unit}"
+
+
 def duration(text: str | int) -> int:
     """Whole seconds of a text such as 30d, 12h, 90m, 45s or 2w."""
     if isinstance(text, int) and not isinstance(text, bool):

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from bestarm._version import __version__
+from bestarm.trial.design import design_in_words
 from bestarm.trial.figures import estimates_figure, evidence_figure, timeline_figure
 from bestarm.trial.public import PublicView, assumptions, ledger_of, spent, status_of
 
@@ -160,11 +161,7 @@ def _assumed(view: PublicView) -> str:
 
 
 def _design(view: PublicView) -> str:
-    rows = [
-        (key.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
-        for key, value in view.design.to_json().items()
-        if value is not None
-    ]
+    rows = design_in_words(view.design)
     return _section("The design, fixed at creation", _table(("parameter", "value"), rows, ()))
 
 
