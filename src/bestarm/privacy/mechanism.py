@@ -11,18 +11,20 @@ from fractions import Fraction
 from typing import Final, Protocol
 
 from bestarm.errors import InputError
+from bestarm.privacy.coins import Coins
 from bestarm.privacy.encoding import Encoder, text_of
 from bestarm.privacy.noise import LiveNoise, SeededNoise
 from bestarm.privacy.reach import STORED_BITS, gaussian_fits, laplace_fits
 
 MOST_PEOPLE: Final = 2**40
 """The most people one sum is taken over; no trial asks for a larger batch."""
+COIN_SAMPLER: Final = "bestarm keyed coins (HMAC-SHA256)"
 
 
 class Door(Protocol):
     """What a trial needs from the confidential wing: integers for outcomes, and releases for sums."""
 
-    def encode(self, outcome: Fraction) -> int: ...
+    def encode(self, outcome: Fraction, coins: Coins) -> int: ...
     def release(self, total: int) -> int: ...
     def terms(self) -> dict[str, str | None]: ...
 
@@ -41,9 +43,9 @@ class Mechanism:
     encoder: Encoder
     noise: LiveNoise | SeededNoise
 
-    def encode(self, outcome: Fraction) -> int:
-        """The integer of an outcome in [0, 1]."""
-        return self.encoder.encode(outcome, self.noise)
+    def encode(self, outcome: Fraction, coins: Coins) -> int:
+        """The integer of an outcome in [0, 1], by the coins of the person whose outcome it is."""
+        return self.encoder.encode(outcome, coins)
 
     def release(self, total: int) -> int:
         """The noisy sum, in integer steps."""
@@ -66,7 +68,7 @@ class Mechanism:
             sampler = self.noise.gaussian_sampler(self._gaussian_variance())
             terms |= {"mechanism": "discrete Gaussian", "variance": _short(variance), "sampler": sampler}
         elif self.model == "local":
-            terms |= {"mechanism": "randomised response", "sampler": self.noise.name}
+            terms |= {"mechanism": "randomised response", "sampler": COIN_SAMPLER}
         if self.budget is not None and self.model != "none":
             terms["rho" if self.model == "zcdp" else "epsilon"] = text_of(self.budget)
         return terms

@@ -27,17 +27,9 @@ FINEST_FOR_OPENDP: Final = Fraction(1, 2**64)
 
 
 class LiveNoise(ABC):
-    """Noise and coins fit for real people: exact, and from the operating system's randomness."""
+    """Noise fit for real people: exact, and from the operating system's randomness."""
 
     name: str
-
-    def coin(self, p: Fraction) -> bool:
-        """True with probability exactly p."""
-        return samplers.bernoulli(secrets.randbelow, p)
-
-    def truthful(self, epsilon: Fraction) -> bool:
-        """True with probability e^epsilon/(e^epsilon + 1): whether a randomised response tells the truth."""
-        return samplers.bernoulli_logistic(secrets.randbelow, epsilon)
 
     @abstractmethod
     def laplace(self, scale: Fraction) -> int:
@@ -151,14 +143,6 @@ class SeededNoise:
 
     def __init__(self, seed: int) -> None:
         self._below = random.Random(seed).randrange
-
-    def coin(self, p: Fraction) -> bool:
-        """True with probability p."""
-        return samplers.bernoulli(self._below, p)
-
-    def truthful(self, epsilon: Fraction) -> bool:
-        """True with probability e^epsilon/(e^epsilon + 1)."""
-        return samplers.bernoulli_logistic(self._below, epsilon)
 
     def laplace(self, scale: Fraction) -> int:
         """Discrete Laplace noise of this scale."""
