@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from bestarm.errors import InputError, OperationError
 from bestarm.policy.record import FloatArray
+from bestarm.privacy.coins import IMPUTED, OUTCOME, Coins, Deal
 from bestarm.privacy.encoding import text_of
 from bestarm.privacy.mechanism import Door
 from bestarm.storage.contract import Assignment, Batch
@@ -49,6 +50,8 @@ class Desk:
     door: Door
     log: Log
     at: int
+    coins: Deal
+    """Every assignment's own coins: the same ones whenever a request is tried again."""
     pick: Pick = pick_secretly
 
     def emit(self, kind: str, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
@@ -69,18 +72,19 @@ class Desk:
         secret = None
         total = batch.total
         if missing:
-            imputed = sum(self._impute() for _ in range(missing))
+            purpose = f"{IMPUTED} in batch {batch.index} of arm {batch.arm}"
+            imputed = sum(self._impute(self.coins(place, purpose)) for place in range(missing))
             secret = {"missing": missing, "imputed": imputed}
             total += imputed
         place = {"arm": batch.arm, "batch": batch.index, "size": batch.size}
         body = place | {"value": self.door.release(total), "terms": self.door.terms()}
         self.emit("released", OURSELVES, body, secret)
 
-    def _impute(self) -> int:
+    def _impute(self, coins: Coins) -> int:
         constant = self.fold.rules.design.imputed
         if constant is None:
             raise OperationError("This design replaces people who withdraw; it has no constant to impute.")
-        return self.door.encode(constant)
+        return self.door.encode(constant, coins)
 
     def _stop(self, owed: Owed) -> None:
         rules = self.fold.rules
@@ -169,7 +173,8 @@ class Desk:
             self.emit("late", actor, {"assignment": number}, {"outcome": kept})
             return "late"
         unit = self.fold.rules.design.scale.to_unit(outcome)
-        self.emit("told", actor, {"assignment": number}, {"outcome": kept, "value": self.door.encode(unit)})
+        value = self.door.encode(unit, self.coins(number, OUTCOME))
+        self.emit("told", actor, {"assignment": number}, {"outcome": kept, "value": value})
         self.settle()
         return "recorded"
 
@@ -185,7 +190,7 @@ class Desk:
         used = assignment.stage == "told" and not self.fold.due(assignment, self.at)
         secret: dict[str, Any] = {"outcome": text_of(outcome)}
         if used:
-            secret["value"] = self.door.encode(unit)
+            secret["value"] = self.door.encode(unit, self.coins(number, OUTCOME))
         self.emit("corrected", actor, {"assignment": number, "reason": reason, "used": used}, secret)
         return "corrected" if used else "late"
 
@@ -202,7 +207,8 @@ class Desk:
         if self.fold.rules.design.withdrawal == "replace":
             self.emit("withdrawn", actor, body | {"rule": "replace"})
         else:
-            self.emit("withdrawn", actor, body | {"rule": "impute"}, {"value": self._impute()})
+            imputed = self._impute(self.coins(number, IMPUTED))
+            self.emit("withdrawn", actor, body | {"rule": "impute"}, {"value": imputed})
         self.settle()
         return "withdrawn"
 

@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bestarm._version import __version__
 from bestarm.errors import InputError
 from bestarm.policy.algorithm import Algorithm
+from bestarm.privacy.coins import PersonalCoins
 from bestarm.privacy.encoding import exact
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
 from bestarm.privacy.noise import LiveNoise, live_noise
@@ -317,7 +319,8 @@ class Trial:
             mark = chained(writing.head, seq, at, actor, kind, body, secret, salt)
             writing.append(Event(seq, at, actor, kind, body, secret, salt, mark))
 
-        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing))
+        coins = partial(PersonalCoins, self._key, self.name)
+        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), coins)
 
     def _now(self, reading: Reading) -> int:
         return max(int(self._clock() * MICROSECONDS), reading.book.at)
