@@ -48,7 +48,7 @@ def test_answers_in_any_order_after_any_time(name: str, model: str) -> None:
         except OperationError:
             assert waiting  # nobody is turned away unless somebody's answer can change that
             assignment = None
-        if books.book.stage == "stopped":
+        if books.book.state == "stopped":
             break
         if assignment is not None:
             waiting.append(assignment.number)

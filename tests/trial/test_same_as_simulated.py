@@ -96,7 +96,8 @@ def test_same_releases_in_same_decisions_out(name: str, seed: int) -> None:
         if np.count_nonzero(before) == 1:
             assert assignment.arm == next(coming)
         desk.tell(assignment.number, Fraction(0), "me")
-    live = [(b["arm"], b["size"], b["value"]) for kind, b in log if kind == "released"]
+    arm_of = {b["stage"]: b["champion"] for kind, b in log if kind == "opened"}
+    live = [(arm_of[b["stage"]], b["sizes"][0], b["values"][0]) for kind, b in log if kind == "released"]
     assert live == releases
     assert len(arms) == people
     stopped = books.book.verdict

@@ -71,16 +71,17 @@ class Transcript:
     """Everything public about one run; and, for the auditor alone, the exact sums behind its releases."""
 
     arms: tuple[int, ...]
-    batches: tuple[tuple[int, int], ...]
-    releases: tuple[tuple[int, int, int], ...]
-    """Arm, batch, value in integer steps."""
+    stages: tuple[tuple[float, ...], ...]
+    """The weights and the planned size of each."""
+    releases: tuple[int, ...]
+    """In integer steps."""
     verdict: str | None
     totals: tuple[int, ...]
 
     @property
     def public(self) -> tuple[Any, ...]:
         """What an outsider sees."""
-        return self.arms, self.batches, self.releases, self.verdict
+        return self.arms, self.stages, self.releases, self.verdict
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,8 @@ class System:
         verdict = books.book.verdict
         return Transcript(
             tuple(body["arm"] for kind, body in log if kind == "assigned"),
-            tuple((body["arm"], body["size"]) for kind, body in log if kind == "opened"),
-            tuple((body["arm"], body["batch"], body["value"]) for kind, body in log if kind == "released"),
+            tuple((*body["weights"], body["planned"]) for kind, body in log if kind == "opened"),
+            tuple(value for kind, body in log if kind == "released" for value in body["values"]),
             None if verdict is None else verdict["arm"],
             tuple(door.totals),
         )
@@ -210,16 +211,17 @@ def neighbours(rules: Rules, rng: random.Random) -> tuple[list[list[Fraction]], 
 
 
 def first_people(rules: Rules) -> int:
-    """How many people the first batches of all arms hold."""
-    fold = Fold(rules, MemoryBooks(), rules.fresh_state())
-    return max(12, sum(fold.next_size(arm) for arm in range(len(rules.design.arms))))
+    """How many people the first stage holds, or the first batches of all arms."""
+    course = Fold(rules, MemoryBooks(), rules.fresh_state()).course
+    arms = 1 if course.foreseen else len(rules.design.arms)
+    return max(12, sum(course.opening(arm).planned for arm in range(arms)))
 
 
 def replay(system: System, table: Table, other: Table, door: Door, seed: int) -> list[str]:
     """What is wrong when the releases of a run on one table are forced on its neighbour; nothing, if all is well."""
     key = secrets.token_bytes(KEY_BYTES)  # the same coins for everybody in both runs
     first = system.run(table, WatchedDoor(door), seed, key)
-    second = system.run(other, WatchedDoor(door, [value for *_, value in first.releases]), seed, key)
+    second = system.run(other, WatchedDoor(door, list(first.releases)), seed, key)
     return violations(first, second, system.rules.grid)
 
 
@@ -229,7 +231,7 @@ def violations(first: Transcript, second: Transcript, grid: int) -> list[str]:
         f"The {what} depend on an outcome."
         for what, one, two in (
             ("arms", first.arms, second.arms),
-            ("batches", first.batches, second.batches),
+            ("stages", first.stages, second.stages),
             ("releases", first.releases, second.releases),
             ("verdicts", first.verdict, second.verdict),
         )
@@ -295,6 +297,6 @@ def black_box_trial(system: System, door: Door, runs: int, rng: random.Random) -
 def features(run: Transcript, grid: int) -> set[str]:
     """Public features of a run that an observer might look at."""
     seen = {f"verdict {run.verdict}", f"people {len(run.arms)}", f"arms {run.arms}"}
-    for order, (_, _, value) in enumerate(run.releases[:4]):
+    for order, value in enumerate(run.releases[:4]):
         seen |= {f"release {order} at least {mark}" for mark in range(-1, 13) if value >= mark * grid}
     return seen

@@ -131,6 +131,11 @@ def make_design(
     if bottom >= top:
         raise InputError(f"The lower bound {text_of(bottom)} has to be below the upper bound {text_of(top)}.")
     seconds = None if follow_up is None else duration(follow_up)
+    if contributions > 1 and seconds is None:
+        raise InputError(
+            "A trial with several contributions of one person needs a follow-up: when somebody may take part again "
+            "depends on the clock, and not on whether an outcome was reported."
+        )
     design = TrialDesign(
         arms=labels,
         epsilon=_budget("epsilon", epsilon, contributions) if model in ("pure", "local") else None,

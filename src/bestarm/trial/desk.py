@@ -54,9 +54,9 @@ class Desk:
 
     fold: Fold
     door: Door
-    coins: Deal
     log: Log
     at: int
+    deal: Deal
     pick: Pick = pick_secretly
 
     def emit(self, kind: str, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
@@ -104,7 +104,7 @@ class Desk:
         constant = self.fold.rules.design.imputed
         if constant is None:
             raise OperationError("This design replaces people who withdraw; it has no constant to impute.")
-        return self.door.encode(constant, self.coins(number, purpose))
+        return self.door.encode(constant, self.deal(number, purpose))
 
     def _stop(self, owed: Owed) -> None:
         rules, book = self.fold.rules, self.fold.book
@@ -227,7 +227,7 @@ class Desk:
 
     def _encoded(self, number: int, outcome: Fraction) -> int:
         unit = self.fold.rules.design.scale.to_unit(outcome)
-        return self.door.encode(unit, self.coins(number, OUTCOME))
+        return self.door.encode(unit, self.deal(number, OUTCOME))
 
     def correct(self, number: int, outcome: Fraction, reason: str, actor: str) -> str:
         """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released."""

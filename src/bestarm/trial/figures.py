@@ -122,7 +122,9 @@ def outcome_range(view: PublicView) -> tuple[float, float]:
 
 
 def _told(view: PublicView, release: Released, mean: float) -> str:
-    return escape(f"{view.labels[release.arms[0]]}, stage {release.stage}: {release.sizes[0]} people, noisy mean {mean:.4g}")
+    return escape(
+        f"{view.labels[release.arms[0]]}, stage {release.stage}: {release.sizes[0]} people, noisy mean {mean:.4g}"
+    )
 
 
 def _legend(view: PublicView, y: float) -> str:

@@ -153,7 +153,9 @@ class Fold:
 
     def sizes(self, stage: Stage) -> list[int]:
         """How many people each arm has in a stage."""
-        return [self.tally_of(stage.number, arm).assigned if weight > 0 else 0 for arm, weight in enumerate(stage.weights)]
+        return [
+            self.tally_of(stage.number, arm).assigned if weight > 0 else 0 for arm, weight in enumerate(stage.weights)
+        ]
 
     def expect_assignment(self, number: int) -> Assignment:
         """An assignment that has to be there."""
@@ -174,7 +176,9 @@ class Fold:
         opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
         self.course.opened(opening)
         number = self.book.opened + 1
-        stage = Stage(number, list(opening.weights), opening.difference, opening.champion, opening.planned, opening.planned)
+        stage = Stage(
+            number, list(opening.weights), opening.difference, opening.champion, opening.planned, opening.planned
+        )
         self.book.opened = number
         for arm in stage.arms:
             self.book.filling[str(arm)] = number

@@ -15,7 +15,6 @@ from bestarm.policy.algorithm import Standing
 from bestarm.trial.answers import Verdict
 from bestarm.trial.design import TrialDesign
 
-
 ReleaseKind: TypeAlias = Literal["sum", "difference"]
 
 
@@ -128,6 +127,15 @@ def releases_of(view: PublicView) -> list[dict[str, Any]]:
     ]
 
 
+def people_released(view: PublicView) -> list[int]:
+    """How many people of each arm are in the releases."""
+    counted = [0] * len(view.labels)
+    for release in view.releases:
+        for arm, size in zip(release.arms, release.sizes, strict=True):
+            counted[arm] += size
+    return counted
+
+
 def value_in_units(design: TrialDesign, release: Released) -> float:
     """A release in the outcome's own units."""
     units = in_outcome_units(design)
@@ -178,7 +186,7 @@ def assumptions(design: TrialDesign) -> list[str]:
     if design.follow_up is None:
         said.append("When an outcome arrives does not depend on what it is (there is no fixed follow-up).")
     else:
-        said.append("Outcomes count when they are due and stages are released by the clock, so arrival times tell nothing.")
+        said.append("Outcomes count when due and stages are released by the clock, so arrival times tell nothing.")
     if design.withdrawal == "replace":
         said.append("Who withdraws is public, and does not depend on the outcome (people who withdraw are replaced).")
     else:

@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bestarm._version import __version__
 from bestarm.errors import InputError, OperationError
 from bestarm.policy.algorithm import Algorithm
-from bestarm.privacy.coins import PersonalCoins
 from bestarm.privacy.coins import PersonalCoins
 from bestarm.privacy.encoding import exact
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
@@ -165,9 +163,7 @@ class Trial:
         """
         return self.tell_many([(assignment, outcome)], actor, guarded)[0]
 
-    def tell_many(
-        self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF, guarded: bool = False
-    ) -> list[str]:
+    def tell_many(self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF, guarded: bool = False) -> list[str]:
         """Record several outcomes in one transaction; if one cannot be, none is, and the error says what is wrong."""
         pairs = [(assignment, exact(outcome, "The outcome")) for assignment, outcome in outcomes]
 
@@ -331,13 +327,16 @@ class Trial:
 
     def _desk(self, writing: Writing, state: Any) -> Desk:
         def log(kind: str, at: int, actor: str, body: dict[str, Any], secret: dict[str, Any] | None) -> None:
-            salt = None if secret is None else secrets.token_bytes(SALT_BYTES)
-            seq = writing.seq + 1
+            salt, seq = secrets.token_bytes(SALT_BYTES), writing.seq + 1
             mark = chained(writing.head, seq, at, actor, kind, body, secret, salt)
-            writing.append(Event(seq, at, actor, kind, body, secret, salt, mark))
+            public_seq = public_mark = None
+            if kind in PUBLIC_KINDS:
+                public_seq = writing.public_seq + 1
+                public_mark = chained_publicly(writing.public_head, public_seq, kind, body)
+            writing.append(Event(seq, at, actor, kind, body, secret, salt, mark, public_seq, public_mark))
 
-        coins = partial(PersonalCoins, self._key, self.name)
-        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), coins)
+        deal = partial(PersonalCoins, self._key, self.name)
+        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), deal)
 
     def _now(self, reading: Reading) -> int:
         return max(int(self._clock() * MICROSECONDS), reading.book.at)
@@ -386,7 +385,7 @@ CONFLICT = "A different outcome has already been recorded for this assignment; u
 
 
 def _tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guarded: bool) -> list[str]:
-    """Tell outcomes that were checked. A conflict is an error at once, or, guarded, an answer that is kept in the log."""
+    """Tell outcomes that were checked. A conflict is an error at once; guarded, an answer that is kept in the log."""
     if not guarded:
         if any(desk.conflicts(number, outcome) for number, outcome in outcomes):
             raise InputError(CONFLICT)

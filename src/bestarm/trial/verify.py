@@ -51,9 +51,7 @@ def key_mark(key: bytes) -> str:
     return hmac.new(key, b"bestarm key", hashlib.sha256).hexdigest()
 
 
-def verify(
-    rules: Rules, reading: Reading, progress: Callable[[int, int], None] | None = None
-) -> Verification:
+def verify(rules: Rules, reading: Reading, progress: Callable[[int, int], None] | None = None) -> Verification:
     """Check the whole log and then the books; names every event that does not fit."""
     books = MemoryBooks()
     replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key)

@@ -91,7 +91,9 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
                     line = {}
                 yield line if isinstance(line, dict) else {}
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"There is no public chain in {folder}; `bestarm trial export-public` writes {CHAIN}.") from error
+        raise InputError(
+            f"There is no public chain in {folder}; `bestarm trial export-public` writes {CHAIN}."
+        ) from error
 
 
 def _fold_of(kind: str, body: dict[str, Any], algorithm: Algorithm | None) -> PublicFold:
