@@ -9,10 +9,11 @@ from bestarm._version import __version__
 
 if TYPE_CHECKING:
     from bestarm.client import Client
+    from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
     from bestarm.planning import Plan, plan
-    from bestarm.policy.algorithm import Algorithm, Design
+    from bestarm.policy.algorithm import Algorithm
     from bestarm.policy.catalogue import wrap
     from bestarm.simulation import Results, simulate
     from bestarm.theory import Bounds, bounds
@@ -29,7 +30,9 @@ _HOME = {
     "Instance": "bestarm.instance",
     "TruncatedNormal": "bestarm.instance",
     "Algorithm": "bestarm.policy.algorithm",
-    "Design": "bestarm.policy.algorithm",
+    "Design": "bestarm.design",
+    "Outcomes": "bestarm.design",
+    "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
@@ -53,7 +56,9 @@ __all__ = [
     "InputError",
     "Instance",
     "OperationError",
+    "Outcomes",
     "Plan",
+    "Privacy",
     "Results",
     "Trial",
     "TruncatedNormal",

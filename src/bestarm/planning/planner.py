@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bestarm.checks import DELTA, EPSILON
 from bestarm.errors import InputError
 from bestarm.planning.costs import CLOSER_LOOK, Simulator
 from bestarm.planning.inverse import USUAL_DESIGNS, smallest_epsilon, smallest_gap
 from bestarm.planning.question import Question, checked_participants
 from bestarm.theory import Regime, bounds
-from bestarm.theory.inputs import checked_delta, checked_epsilon
 
 LADDER = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """The privacy budgets of the cost-of-privacy curve; the trial's own budget joins them."""
@@ -109,7 +109,7 @@ def plan(
     trials end within them, found to about 5 %. The same seed gives the same plan.
     """
     question = Question.ask(means, arms, gap, base)
-    epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
+    epsilon, delta = EPSILON.plainly(epsilon), DELTA.plainly(delta)
     if runs < 2:
         raise InputError(f"{runs} runs asked for, but a standard error needs at least 2.")
     if participants is not None:

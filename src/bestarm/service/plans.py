@@ -16,11 +16,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.errors import InputError, OperationError
 from bestarm.planning.question import Question
 from bestarm.policy.catalogue import find
 from bestarm.theory import bounds
-from bestarm.trial.design import DEFAULT_ALGORITHM
 
 KEPT: Final = 64
 """Answers kept."""

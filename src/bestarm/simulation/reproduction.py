@@ -43,9 +43,10 @@ def make_cells(figure: int, runs: int, quick: bool) -> list[Cell]:
                 continue
             cap = QUICK_CAP if quick and name in CAPS else CAPS.get(name, DEFAULT_MAX_SAMPLES)
             for epsilon in budgets_of(name, quick):
-                scenario = make_scenario(algorithm, instance, epsilon=epsilon, delta=DELTA)
+                budget = None if math.isnan(epsilon) else epsilon
+                scenario = make_scenario(algorithm, instance, epsilon=budget, delta=DELTA, max_participants=cap)
                 labels = (("instance", number), ("algorithm", name), ("epsilon", epsilon))
-                cells.append(Cell(labels, scenario, runs, cap))
+                cells.append(Cell(labels, scenario, runs))
     return cells
 
 

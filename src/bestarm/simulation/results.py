@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,9 +69,9 @@ class Results:
 
     @property
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which runs recommended a wrong arm: not a best one, or one at least an indifference zone below it."""
+        """Which runs recommended a wrong arm: not a best one, or one that is worse by a difference that matters."""
         means = np.array(self.means)
-        zone = float(self.scenario["indifference"])
+        zone = float(Fraction(self.scenario["difference"]))
         bad = means <= means.max() - zone if zone > 0 else means < means.max()
         return np.asarray(self.decided & bad[self.recommended])
 

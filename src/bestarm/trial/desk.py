@@ -13,9 +13,10 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from bestarm.errors import InputError, OperationError
+from bestarm.exact import text_of
 from bestarm.policy.record import FloatArray
-from bestarm.privacy.encoding import text_of
 from bestarm.privacy.mechanism import Door
+from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Batch
 from bestarm.trial.fold import Fold, Owed
 
@@ -146,7 +147,7 @@ class Desk:
         All of a request is checked before any of it is told: once a release has been drawn nothing may be refused,
         or what is seen of a refusal would depend on a release that nobody has.
         """
-        self.fold.rules.design.scale.to_unit(outcome)
+        self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
         if assignment.stage == "withdrawn":
             raise InputError("This subject has withdrawn; nothing is recorded for it any more.")
@@ -168,7 +169,7 @@ class Desk:
         if self.fold.due(assignment, self.at):
             self.emit("late", actor, {"assignment": number}, {"outcome": kept})
             return "late"
-        unit = self.fold.rules.design.scale.to_unit(outcome)
+        unit = self.fold.rules.design.outcomes.to_unit(outcome)
         self.emit("told", actor, {"assignment": number}, {"outcome": kept, "value": self.door.encode(unit)})
         self.settle()
         return "recorded"
@@ -178,7 +179,7 @@ class Desk:
         self.settle()
         if self._local:
             raise InputError("Under local privacy the outcome itself is not kept, and so cannot be corrected.")
-        unit = self.fold.rules.design.scale.to_unit(outcome)
+        unit = self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
         if assignment.stage not in ("told", "late"):
             raise InputError("There is no outcome to correct for this assignment; tell it first.")
@@ -233,7 +234,7 @@ class Desk:
 
     @property
     def _local(self) -> bool:
-        return self.fold.rules.design.privacy == "local"
+        return self.fold.rules.design.law.kind == LOCAL
 
 
 def choose(fold: Fold, weights: FloatArray, pick: Pick) -> int:

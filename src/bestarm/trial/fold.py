@@ -12,13 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from bestarm.design import Design
 from bestarm.errors import OperationError
 from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm
 from bestarm.policy.record import FloatArray, Record, assign, open_batch, release
-from bestarm.privacy.encoding import GRID, ON_GRID
 from bestarm.storage.contract import Assignment, Batch, Book, Books
 from bestarm.storage.events import canonical
-from bestarm.trial.design import TrialDesign
 
 MICROSECONDS: Final = 1_000_000
 LARGEST_BATCH: Final = 2**40
@@ -28,14 +27,19 @@ LARGEST_BATCH: Final = 2**40
 class Rules:
     """The design, its algorithm, and the algorithm's constants: everything that never changes."""
 
-    design: TrialDesign
+    design: Design
     algorithm: Algorithm
     constants: Any
+
+    @classmethod
+    def of(cls, design: Design, algorithm: Algorithm) -> Rules:
+        """The rules of a design that this algorithm runs."""
+        return cls(design, algorithm, algorithm.constants(design.numbers()))
 
     @property
     def grid(self) -> int:
         """Integer steps in one outcome of 1."""
-        return GRID if self.design.encoding == ON_GRID else 1
+        return self.design.grid
 
     @property
     def follow_up(self) -> int | None:

@@ -12,8 +12,10 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, Final
 
+from bestarm.design import Design
 from bestarm.errors import BestArmError
 from bestarm.policy.algorithm import UNDECIDED
+from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Reading
 from bestarm.storage.events import GENESIS, Event, chained
 from bestarm.storage.memory import MemoryBooks
@@ -72,7 +74,7 @@ def _check_event(fold: Fold, event: Event) -> None:
 
 
 def _created(fold: Fold, event: Event) -> None:
-    if event.body["design"] != fold.rules.design.to_json():
+    if Design.from_json(event.body["design"]) != fold.rules.design:
         raise Misfit("The design in the log is not the trial's design.")
 
 
@@ -163,7 +165,7 @@ def _withdrawn(fold: Fold, event: Event) -> None:
 def _check_value(fold: Fold, event: Event) -> None:
     secret: dict[str, Any] = event.secret or {}
     outcome = secret["outcome"]
-    unit = None if outcome is None else fold.rules.design.scale.to_unit(Fraction(outcome))
+    unit = None if outcome is None else fold.rules.design.outcomes.to_unit(Fraction(outcome))
     if secret["value"] not in _possible(fold, unit):
         raise Misfit("The integer does not belong to the outcome.")
 
@@ -171,7 +173,7 @@ def _check_value(fold: Fold, event: Event) -> None:
 def _possible(fold: Fold, unit: Fraction | None) -> tuple[int, int]:
     # The integers an outcome in [0, 1] can become; under local privacy either answer is possible.
     grid = fold.rules.grid
-    if fold.rules.design.privacy == "local" or unit is None:
+    if fold.rules.design.law.kind == LOCAL or unit is None:
         return 0, grid
     return math.floor(unit * grid), math.ceil(unit * grid)
 

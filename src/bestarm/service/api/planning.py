@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from bestarm import __version__
+from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.policy import catalogue
 from bestarm.service import schemas
 from bestarm.service.guard import PlannerHere, Viewer
@@ -15,7 +16,6 @@ from bestarm.service.plain import finite
 from bestarm.service.plans import PlanQuestion
 from bestarm.service.problems import documented
 from bestarm.theory import bounds as bounds_of
-from bestarm.trial.design import DEFAULT_ALGORITHM
 
 router = APIRouter()
 

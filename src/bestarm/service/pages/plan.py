@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.errors import BestArmError, InputError
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.service.figures import cost_curve
@@ -17,7 +18,6 @@ from bestarm.service.guard import PageHolder, PlannerHere
 from bestarm.service.pages.render import render
 from bestarm.service.plans import Planner, PlanQuestion
 from bestarm.theory import Bounds, bounds, free_epsilon
-from bestarm.trial.design import DEFAULT_ALGORITHM
 
 router = APIRouter()
 
