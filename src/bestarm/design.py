@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -138,6 +138,13 @@ class Design:
                 f"The algorithm {algorithm.name} takes no smallest difference that matters; use one of the evidence "
                 "algorithms, or leave --difference out."
             )
+
+    def with_privacy(self, privacy: Privacy) -> Design:
+        """The same design with another promise of privacy."""
+        rules = resolve(self.identity)
+        changed = replace(self, privacy=privacy, encoding=_encoding(rules, privacy, self.outcomes))
+        changed.check(rules)
+        return changed
 
     @property
     def identity(self) -> str:

@@ -149,6 +149,7 @@ class PlanRequest(Sent):
     runs: int = Field(default=200, ge=2, le=1000)
     seed: int = Field(default=0, ge=0, le=2**31)
     participants: int | None = Field(default=None, ge=2, le=10**7)
+    difference: float | None = Field(default=None, description="The smallest difference that matters.")
 
 
 class NewToken(Sent):

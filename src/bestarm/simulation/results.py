@@ -34,6 +34,10 @@ class Summary:
     undecided: int
     mean_releases: float
     seconds: float
+    standard_error: float
+    """Of the mean of the samples."""
+    per_arm: tuple[float, ...]
+    """Mean people in each arm."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,12 @@ class Results:
         """Mean, spread, quantiles, error rate, undecided runs."""
         samples = self.samples.astype(float)
         decided = samples[self.decided]
+        spread = float(samples.std(ddof=1)) if samples.size > 1 else math.nan
         return Summary(
             algorithm=str(self.scenario["algorithm"]),
             runs=samples.size,
             mean_samples=float(samples.mean()),
-            std_samples=float(samples.std(ddof=1)) if samples.size > 1 else math.nan,
+            std_samples=spread,
             median_samples=float(np.median(samples)),
             p90_samples=float(np.quantile(samples, 0.9, method="higher")),
             mean_samples_decided=float(decided.mean()) if decided.size else math.nan,
@@ -91,6 +96,8 @@ class Results:
             undecided=int((~self.decided).sum()),
             mean_releases=float(self.releases.mean()),
             seconds=self.seconds,
+            standard_error=spread / math.sqrt(samples.size),
+            per_arm=tuple(self.per_arm.mean(axis=0).tolist()),
         )
 
     def to_dataframe(self) -> pd.DataFrame:

@@ -100,13 +100,25 @@ def make_scenario(
         beta=beta,
         s=s,
     )
-    if instance.tied and design.difference == 0 and max_participants is None:
+    return scenario_of(design, instance, resolve(algorithm))
+
+
+def scenario_of(design: Design, instance: Instance, algorithm: Algorithm | None = None) -> Scenario:
+    """A design on an instance. An algorithm of one's own comes as an object; all others are named in the design."""
+    if instance.tied and design.difference == 0 and design.max_participants is None:
         raise InputError(
             f"The best mean, {max(instance.means)}, is shared by several arms, so no arm can be proven best; "
             "give a unique best arm, the smallest difference that matters (--difference), or a largest number of "
             "participants."
         )
-    return Scenario(resolve(algorithm), instance, design)
+    return Scenario(algorithm or resolve(design.identity), instance, design)
+
+
+def one_cap(max_participants: int | None, max_samples: int | None) -> int | None:
+    """The largest number of participants, whichever of its two names was used."""
+    if max_participants is not None and max_samples is not None:
+        raise InputError("max_samples is another name for max_participants; give one of the two.")
+    return max_samples if max_participants is None else max_participants
 
 
 def simulate(
@@ -134,8 +146,6 @@ def simulate(
     The results do not depend on `jobs`. To use a cluster, call inside `joblib.parallel_config` with its backend and
     `jobs=-1`. A run that has not stopped after `max_participants` (or `max_samples`, the same) counts as undecided.
     """
-    if max_participants is not None and max_samples is not None:
-        raise InputError("max_samples is another name for max_participants; give one of the two.")
     if (means is None) == (instance is None):
         raise InputError("Give either the arms' means or an instance, and not both.")
     world = instance if instance is not None else Instance.bernoulli(means or ())
@@ -148,7 +158,7 @@ def simulate(
         rho=rho,
         difference=difference,
         indifference=indifference,
-        max_participants=max_samples if max_participants is None else max_participants,
+        max_participants=one_cap(max_participants, max_samples),
         beta=beta,
         s=s,
     )
@@ -242,4 +252,14 @@ def _rows_in_parallel(
     return np.concatenate(parts)
 
 
-__all__ = ["DEFAULT_MAX_SAMPLES", "UNDECIDED", "Progress", "Scenario", "make_scenario", "run_scenario", "simulate"]
+__all__ = [
+    "DEFAULT_MAX_SAMPLES",
+    "UNDECIDED",
+    "Progress",
+    "Scenario",
+    "make_scenario",
+    "one_cap",
+    "run_scenario",
+    "scenario_of",
+    "simulate",
+]
