@@ -16,10 +16,10 @@ from bestarm.cli import main
 from bestarm.errors import InputError
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.record import FloatArray
-from bestarm.privacy.encoding import AS_IS, ON_GRID, Encoder
 from bestarm.privacy.leakage import epsilon_at_least
-from bestarm.privacy.mechanism import Mechanism
+from bestarm.privacy.mechanism import Mechanism, mechanism_of
 from bestarm.privacy.noise import SystemNoise
+from bestarm.release.models import AS_IS, NO_PRIVACY, ON_GRID, Privacy
 from bestarm.storage.contract import Assignment, Stage, Tally
 from bestarm.trial.audit import (
     System,
@@ -39,8 +39,8 @@ EPSILON = Fraction(1)
 
 
 def door_for(rules: Any, epsilon: Fraction = EPSILON) -> Mechanism:
-    design = rules.design
-    return Mechanism(design.privacy, epsilon, Encoder(design.encoding), SystemNoise())
+    promise = Privacy.of(rules.design.privacy.model, epsilon)
+    return mechanism_of(promise, rules.design.encoding, SystemNoise())
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -151,8 +151,8 @@ def test_replay_catches_noise_that_is_drawn_again() -> None:
 
 @pytest.mark.parametrize("encoding", [AS_IS, ON_GRID])
 def test_black_box_accepts_the_right_scale_and_refutes_half_of_it(encoding: str) -> None:
-    right = Mechanism("pure", EPSILON, Encoder(encoding), SystemNoise())
-    half = Mechanism("pure", 2 * EPSILON, Encoder(encoding), SystemNoise())
+    right = mechanism_of(Privacy("pure", EPSILON), encoding, SystemNoise())
+    half = mechanism_of(Privacy("pure", 2 * EPSILON), encoding, SystemNoise())
     bound = black_box_release(right, 20_000)
     assert 0.8 < bound <= EPSILON
     assert black_box_release(half, 20_000) > EPSILON
@@ -204,6 +204,6 @@ def test_the_command_fails_when_the_audit_does(
 
 
 def test_forced_releases_come_back_in_order() -> None:
-    door = WatchedDoor(Mechanism("none", None, Encoder(AS_IS), SystemNoise()), [7, 8])
+    door = WatchedDoor(mechanism_of(NO_PRIVACY, AS_IS, SystemNoise()), [7, 8])
     assert [door.release(1), door.release(2), door.release(3)] == [7, 8, 0]
     assert door.totals == [1, 2, 3]

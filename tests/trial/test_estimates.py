@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bestarm.release import laws
-from bestarm.trial.estimates import estimates_of, law_of
+from bestarm.trial.estimates import estimates_of
 from bestarm.trial.public import Released
 from tests.trial.test_same_as_simulated import rules_for
 
@@ -57,11 +57,12 @@ def test_estimates_in_the_outcomes_own_units() -> None:
         ({"privacy": "zcdp", "rho": "0.5", "contributions": 2, "follow_up": "1d"}, laws.zcdp_law(0.125)),
         ({"privacy": "local", "outcomes": "unit"}, laws.local_law(1)),
         ({"privacy": "none"}, laws.no_privacy()),
+        ({"privacy": "none", "outcomes": "unit"}, laws.no_privacy(20)),
     ],
     ids=str,
 )
 def test_the_law_is_that_of_the_noise(changes: dict[str, Any], law: laws.Law) -> None:
-    assert law_of(design_for(**changes)) == law
+    assert design_for(**changes).law == law
     assert all(e.low is not None for e in estimates_of(design_for(**changes), RELEASES)[:2])
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from bestarm.cli.options import Json
-from bestarm.cli.output import emit_json, number, say, show_table
+from bestarm.cli.options import Difference, Json, MaxParticipants
+from bestarm.cli.output import caution, emit_json, number, say, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,12 +86,11 @@ def create(
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Less of the outcome is better, as with pain.")
     ] = False,
-    indifference: Annotated[
-        str, typer.Option("--indifference", metavar="G", help="Arms within G of the best are good enough.")
-    ] = "0",
-    max_participants: Annotated[
-        int | None, typer.Option("--max-participants", metavar="M", help="End undecided after this many.")
+    what: Annotated[
+        str | None, typer.Option("--what", metavar="TEXT", help="What is measured, in words: pain after 30 days.")
     ] = None,
+    difference: Difference = None,
+    max_participants: MaxParticipants = None,
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
     ] = None,
@@ -123,7 +122,8 @@ def create(
         low=low,
         high=high,
         lower_is_better=lower_is_better,
-        indifference=indifference,
+        what=what,
+        difference=difference,
         max_participants=max_participants,
         follow_up=follow_up,
         withdrawal=withdrawal,
@@ -132,12 +132,11 @@ def create(
         actor=actor,
     ) as trial:
         design = trial.design
+    caution(design.warnings())
     if as_json:
         emit_json({"trial": name, "design": design.to_json()})
         return
-    from bestarm.trial.design import design_in_words
-
-    rows = design_in_words(design)
+    rows = design.in_words()
     show_table(f"Trial {name} created; its design is now fixed", ("parameter", "value"), rows, words=2)
 
 

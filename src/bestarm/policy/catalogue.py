@@ -234,8 +234,8 @@ def evidence_likelihood() -> Batched:
     )
 
 
-CATALOGUE: dict[str, Algorithm] = {
-    algorithm.name: algorithm
+REVISIONS: dict[str, Algorithm] = {
+    algorithm.identity: algorithm
     for algorithm in (
         evidence_default(),
         evidence_tilted(),
@@ -249,12 +249,22 @@ CATALOGUE: dict[str, Algorithm] = {
         ttucb_published(),
     )
 }
+"""Every algorithm under its name and revision; of one name, the newest comes last."""
+
+CATALOGUE: dict[str, Algorithm] = {algorithm.name: algorithm for algorithm in REVISIONS.values()}
+"""The newest revision of every algorithm, by its name."""
 
 
 def find(algorithm: str | Algorithm) -> Algorithm:
-    """The algorithm of that name; one's own passes through."""
+    """The algorithm of that name, the newest unless the name ends in a revision (evidence@1); one's own passes."""
     if isinstance(algorithm, Algorithm):
         return algorithm
-    if algorithm not in CATALOGUE:
-        raise InputError(f"There is no algorithm {algorithm!r}; there are: {', '.join(CATALOGUE)}.")
-    return CATALOGUE[algorithm]
+    name, _, revision = algorithm.partition("@")
+    if name not in CATALOGUE:
+        raise InputError(f"There is no algorithm {name!r}; there are: {', '.join(CATALOGUE)}.")
+    if not revision:
+        return CATALOGUE[name]
+    if algorithm not in REVISIONS:
+        there = ", ".join(identity for identity, one in REVISIONS.items() if one.name == name)
+        raise InputError(f"There is no revision {revision} of the algorithm {name} here; there are: {there}.")
+    return REVISIONS[algorithm]

@@ -13,20 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.errors import InputError
-from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Design
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED
 from bestarm.policy.evidence_belief import POINTS, gather, log_densities, summarise
 from bestarm.policy.evidence_bets import Slip, log_bet, new_slip, write_slip
 from bestarm.policy.evidence_cells import Cells, cut, least_wealth, new_cells, restart, strike_out
 from bestarm.policy.evidence_plan import Plan, first_batch, new_plan, plan_stage
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray, IntArray, Record, new_record
-from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
+from bestarm.release.laws import Law, has_pmf
 from bestarm.rules import rule
 
 AHEAD = 1.0
 """A batch that opens before its stage holds this share of the people that its arm has: small ones are poor value."""
-GRID_BITS = 20
-"""Outcomes that are not binary are rounded at random to multiples of 2^-20 before central noise is added."""
 
 RECALL = 6.0
 """An arm that is out gets a second look each time the leader's total has grown by this factor."""
@@ -80,39 +78,24 @@ class Evidence(NamedTuple):
     """The share of an arm's wealth that is staked on its champion, as of the last release."""
 
 
-def law_of(design: Design, tilted: bool) -> Law:
-    """The law of releases that the design promises."""
-    bits = 0 if design.binary or not tilted else GRID_BITS
-    if design.privacy == "pure":
-        return pure_law(design.epsilon, bits)
-    if design.privacy == "local":
-        return local_law(design.epsilon)
-    if design.privacy == "zcdp":
-        if design.rho is None:
-            raise InputError("The privacy model zcdp needs --rho, a positive number.")
-        return zcdp_law(design.rho, bits)
-    return no_privacy()
-
-
-def evidence_constants(design: Design) -> EvidenceConstants:
+def evidence_constants(design: Numbers) -> EvidenceConstants:
     """Likelihood form wherever what is counted is binary and its law is known in closed form, else tilted form."""
-    return _constants(design, design.privacy == "zcdp" or not (design.binary or design.privacy == "local"))
+    return _constants(design, not has_pmf(design.law))
 
 
-def tilted_constants(design: Design) -> EvidenceConstants:
+def tilted_constants(design: Numbers) -> EvidenceConstants:
     """Tilted form whatever the outcomes."""
     return _constants(design, True)
 
 
-def likelihood_constants(design: Design) -> EvidenceConstants:
+def likelihood_constants(design: Numbers) -> EvidenceConstants:
     """Likelihood form; outcomes that are not binary become so by a coin."""
     return _constants(design, False)
 
 
-def _constants(design: Design, tilted: bool) -> EvidenceConstants:
-    law = law_of(design, tilted)
+def _constants(design: Numbers, tilted: bool) -> EvidenceConstants:
     threshold = math.log(1.0 / design.delta)
-    return EvidenceConstants(design.arms, law, tilted, threshold, float(design.indifference), first_batch(law))
+    return EvidenceConstants(design.arms, design.law, tilted, threshold, design.difference, first_batch(design.law))
 
 
 @rule(allocates=True)

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from bestarm.trial.figures import released_sums
-from bestarm.trial.public import Estimate, PublicView, in_outcome_units
+from bestarm.trial.public import Estimate, PublicView
 
 COLOURS = 7
 """Arms take the classes arm-0 to arm-6 in turn; the stylesheet gives each its colour."""
@@ -19,7 +19,7 @@ MOST_SHOWN = 400
 
 def outcome_range(view: PublicView) -> tuple[float, float]:
     """The outcome's bounds, in its own units."""
-    units = in_outcome_units(view.design)
+    units = view.design.outcomes.sum_in_units
     low, high = sorted((units(0.0, 1), units(1.0, 1)))
     return low, high
 
@@ -66,7 +66,7 @@ def timeline(view: PublicView) -> Markup:
     shown = released_sums(view)[-MOST_SHOWN:]
     if not shown:
         return Markup()
-    units = in_outcome_units(view.design)
+    units = view.design.outcomes.sum_in_units
     low, high = outcome_range(view)
     # A small batch's noise can be far outside; such marks stand at the edge, hollow.
     margin = 0.12 * (high - low)

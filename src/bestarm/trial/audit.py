@@ -18,16 +18,16 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
 
+from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, resolve
 from bestarm.errors import InputError
 from bestarm.policy.algorithm import Algorithm
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import Coins, PersonalCoins
-from bestarm.privacy.encoding import Encoder, exact
 from bestarm.privacy.leakage import CONFIDENCE, epsilon_at_least
-from bestarm.privacy.mechanism import Door, Mechanism, live_mechanism
+from bestarm.privacy.mechanism import Door, Mechanism, live_mechanism, mechanism_of
 from bestarm.privacy.noise import LiveNoise, live_noise
+from bestarm.release.laws import LOCAL
 from bestarm.storage.memory import MemoryBooks
-from bestarm.trial.design import DEFAULT_ALGORITHM, make_design
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.identity import KEY_BYTES
@@ -162,14 +162,14 @@ def audit(
     """Audit one algorithm with live noise. The seed chooses tables and coins; the noise itself has no seed."""
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 100:
         raise InputError(f"The number of runs is {runs}, but it has to be a whole number, at least 100.")
-    rules = audit_rules(algorithm, exact(epsilon, "epsilon"))
+    rules = audit_rules(algorithm, epsilon)
     design = rules.design
-    door = live_mechanism(design.privacy, design.budget, design.encoding, noise or live_noise())
+    door = live_mechanism(design.per_outcome, design.encoding, noise or live_noise())
     system = System(rules)
     rng = random.Random(seed)
     found = []
     # Under local privacy the coins sit in the encoding; replay looks for ways around them, and so leaves them out.
-    plain = Mechanism("none", None, Encoder(design.encoding), door.noise) if design.privacy == "local" else door
+    plain = mechanism_of(NO_PRIVACY, design.encoding, door.noise) if door.law.kind == LOCAL else door
     for number in range(REPLAYS):
         found += replay(system, *neighbours(rules, rng), plain, rng.randrange(2**32))
         if progress is not None:
@@ -180,8 +180,8 @@ def audit(
         progress(2 * REPLAYS, 2 * REPLAYS)
     return Audit(
         algorithm=design.algorithm,
-        privacy=design.privacy,
-        claimed_epsilon=None if design.epsilon is None else float(Fraction(design.epsilon)),
+        privacy=design.privacy.model,
+        claimed_epsilon=None if design.privacy.epsilon is None else float(design.privacy.epsilon),
         lower_bound_epsilon=max(release_bound, trial_bound),
         lower_bound_release=release_bound,
         lower_bound_trial=trial_bound,
@@ -193,12 +193,10 @@ def audit(
     )
 
 
-def audit_rules(algorithm: str | Algorithm, epsilon: Fraction) -> Rules:
+def audit_rules(algorithm: str | Algorithm, epsilon: object) -> Rules:
     """A small design with binary outcomes that exercises the algorithm."""
-    design, found = make_design(
-        ARMS, epsilon, "0.1", algorithm, None, None, "binary", 0, 1, False, 0, None, None, None, 1, "random"
-    )
-    return Rules(design, found, found.constants(design.for_policy()))
+    design = Design.make(arms=ARMS, epsilon=epsilon, delta="0.1", algorithm=algorithm, outcomes="binary")
+    return Rules.of(design, resolve(algorithm))
 
 
 def neighbours(rules: Rules, rng: random.Random) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
@@ -257,7 +255,7 @@ def black_box_release(door: Mechanism, runs: int) -> float:
     Under local privacy the same holds of single outcomes: the event is that a 1 is kept.
     """
     one = door.encoder.grid
-    if door.model == "local":
+    if door.law.kind == LOCAL:
         coins = [PersonalCoins(secrets.token_bytes(KEY_BYTES), "audit", person) for person in range(2 * runs)]
         high = sum(door.encode(Fraction(1), own) == one for own in coins[:runs])
         low = sum(door.encode(Fraction(0), own) == one for own in coins[runs:])

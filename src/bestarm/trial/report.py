@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from bestarm._version import __version__
-from bestarm.trial.design import design_in_words
+from bestarm.exact import text_of
 from bestarm.trial.figures import estimates_figure, evidence_figure, timeline_figure
 from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, spent, status_of
 
@@ -76,7 +76,7 @@ def report_page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"risk of a wrong recommendation at most {escape(view.design.delta)}, {escape(spent(view)['promised'])}. "
+        f"risk of a wrong recommendation at most {text_of(view.design.delta)}, {escape(spent(view)['promised'])}. "
         f"Everything here is computed from releases and public constants.</p>{sections}"
         f"<footer>bestarm {escape(__version__)} · head of the event log: {escape(head)}</footer></main></body></html>"
     )
@@ -139,7 +139,7 @@ def _privacy(view: PublicView) -> str:
     cost = ledger.get("epsilon_exact") or ledger.get("rho_spent")
     said = [f"<p><b>Promised:</b> {escape(ledger['promised'])} for every participant.</p>"]
     if cost is not None:
-        name = "rho" if view.design.privacy == "zcdp" else "epsilon"
+        name = "rho" if view.design.privacy.measure == "rho" else "epsilon"
         said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(cost)}.</p>")
     said.append(f"<p>{escape(ledger['why'])}</p>")
     rows = [
@@ -168,7 +168,7 @@ def _assumed(view: PublicView) -> str:
 
 
 def _design(view: PublicView) -> str:
-    rows = design_in_words(view.design)
+    rows = view.design.in_words()
     return _section("The design, fixed at creation", _table(("parameter", "value"), rows, ()))
 
 

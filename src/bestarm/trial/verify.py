@@ -18,8 +18,10 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, Final
 
+from bestarm.design import Design
 from bestarm.errors import BestArmError
 from bestarm.policy.algorithm import UNDECIDED
+from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Reading
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
 from bestarm.storage.memory import MemoryBooks
@@ -149,7 +151,7 @@ class Replay:
 
     def created(self, event: Event) -> None:
         """The design, the name and the key are those of the books."""
-        if event.body["design"] != self.fold.rules.design.to_json():
+        if Design.from_json(event.body["design"]) != self.fold.rules.design:
             raise Wrong("The design in the log is not the trial's design.")
         if event.body["name"] != self.name:
             raise Wrong("The name in the log is not the trial's name.")
@@ -259,14 +261,14 @@ class Replay:
     def _check_value(self, event: Event) -> None:
         secret: dict[str, Any] = event.secret or {}
         outcome = secret["outcome"]
-        unit = None if outcome is None else self.fold.rules.design.scale.to_unit(Fraction(outcome))
+        unit = None if outcome is None else self.fold.rules.design.outcomes.to_unit(Fraction(outcome))
         if secret["value"] not in self._possible(unit):
             raise Wrong("The integer does not belong to the outcome.")
 
     def _possible(self, unit: Fraction | None) -> tuple[int, int]:
         # The integers an outcome in [0, 1] can become; under local privacy either answer is possible.
         grid = self.fold.rules.grid
-        if self.fold.rules.design.privacy == "local" or unit is None:
+        if self.fold.rules.design.law.kind == LOCAL or unit is None:
             return 0, grid
         return math.floor(unit * grid), math.ceil(unit * grid)
 

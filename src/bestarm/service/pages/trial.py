@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -129,13 +128,13 @@ def _shown(view: PublicView, door: Door) -> dict[str, Any]:
     return {
         "view": view,
         "door": door,
-        "design": view.design,
+        "design": view.design.to_json(),
         "low": low,
         "high": high,
         "recruiting": [labels[arm] for arm in view.recruiting],
         "people": sum(view.assigned),
         "people_released": sum(people_released(view)),
-        "confidence": f"{100 * (1 - float(Fraction(view.design.delta))):.4g}",
+        "confidence": f"{100 * (1 - float(view.design.delta)):.4g}",
         "estimates": [(labels[e.arm], e, figures.estimate_bar(view, e)) for e in view.estimates],
         "beyond": any(e.mean is not None and not low <= e.mean <= high for e in view.estimates),
         "has_intervals": any(e.low is not None for e in view.estimates),
