@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.files import replacing
+from bestarm.files import OURS_ALONE, replacing
 from bestarm.storage.contract import Reading
 from bestarm.trial.fold import Rules
 from bestarm.trial.identity import assignment_id
@@ -22,6 +21,8 @@ from bestarm.trial.public import PublicView, ledger_of, releases_of, status_of
 from bestarm.trial.report import report_data, report_page
 
 HEADER = ["assignment", "outcome"]
+LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+A_NUMBER = re.compile(r"[+-]?[0-9.]+(?:/[0-9]+|e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,9 @@ def write_confidential(rules: Rules, reading: Reading, folder: str | Path) -> di
         for a in reading.assignments()
     )
     columns = ["assignment", "subject", "arm", "batch", "assigned_at", "stage", "outcome"]
-    with _private(assignments) as path:
+    with replacing(assignments, OURS_ALONE) as path:
         path.write_text(_csv(columns, rows), encoding="utf-8")
-    with _private(log) as path, path.open("w", encoding="utf-8") as out:
+    with replacing(log, OURS_ALONE) as path, path.open("w", encoding="utf-8") as out:
         for event in reading.events():
             kept = vars(event) | {"salt": None if event.salt is None else event.salt.hex()}
             out.write(json.dumps(kept, ensure_ascii=False) + "\n")
@@ -132,20 +133,20 @@ def _write(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-@contextmanager
-def _private(path: Path) -> Iterator[Path]:
-    with replacing(path) as temporary:
-        yield temporary
-    os.chmod(path, 0o600)
-
-
 def _json(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _csv(columns: list[str], rows: Iterable[dict[str, Any]]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({column: inert(row.get(column)) for column in columns} for row in rows)
     return out.getvalue()
+
+
+def inert(cell: Any) -> Any:
+    """The cell such that no spreadsheet takes it for a formula: text that begins like one gets an apostrophe."""
+    if isinstance(cell, str) and cell.startswith(LIKE_A_FORMULA) and not A_NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
