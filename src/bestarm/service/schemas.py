@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from bestarm.service.access import LONGEST_LABEL
+from bestarm.text import is_text
 
 MOST_AT_ONCE = 10_000
 
@@ -27,6 +29,22 @@ class Sent(BaseModel):
     """A request's body."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_text(cls, data: Any) -> Any:
+        # JSON can spell half of a surrogate pair, which no database and no answer can hold.
+        if not _all_text(data):
+            raise PydanticCustomError("no_text", "text must be Unicode that can be written as UTF-8")
+        return data
+
+
+def _all_text(data: Any) -> bool:
+    if isinstance(data, str):
+        return is_text(data)
+    if isinstance(data, dict):
+        return all(_all_text(part) for pair in data.items() for part in pair)
+    return all(_all_text(part) for part in data) if isinstance(data, list) else True
 
 
 class Answer(BaseModel):

@@ -10,6 +10,7 @@ from typing import Any
 
 from bestarm.errors import InputError
 from bestarm.privacy.encoding import exact, text_of
+from bestarm.service.access import Grant
 from bestarm.service.problems import no_such_trial
 from bestarm.storage.contract import Store
 from bestarm.trial.design import TrialDesign
@@ -96,9 +97,19 @@ class Trials:
         self.store.close()
 
 
+def record(trial: Trial, outcomes: list[tuple[str, Fraction]], holder: Grant) -> list[str]:
+    """Record outcomes for whoever holds this grant, all or none: the one way in for the API and the desk.
+
+    What is answered to a repeated outcome does not depend on what was recorded.
+    """
+    return trial.tell_many(outcomes, holder.actor)
+
+
 def checked_outcome(design: TrialDesign, outcome: object) -> Fraction:
     """The outcome as an exact number within the design's bounds; a refusal does not repeat it."""
     try:
+        if isinstance(outcome, str) and ("_" in outcome or not outcome.isascii()):
+            raise InputError("Python's 1_0 and digits of other scripts are more likely slips than numbers.")
         number = exact(outcome, "The outcome")
         design.scale.to_unit(number)
     except InputError:

@@ -348,7 +348,7 @@ class Trial:
     def _number(self, desk: Desk, text: str) -> int:
         number = identity.assignment_number(self._key, text)
         if desk.fold.books.assignment(number) is None:
-            raise InputError(f"There is no assignment {text!r} in this trial; the id stands in the answer to ask.")
+            raise identity.no_such_assignment()
         return number
 
     def _for_staff(self, assignment: Assignment) -> OpenAssignment:

@@ -24,7 +24,7 @@ from bestarm.service.guard import (
 from bestarm.service.plain import finite
 from bestarm.service.problems import documented
 from bestarm.service.reports import report_response
-from bestarm.service.trials import checked_outcome
+from bestarm.service.trials import checked_outcome, record
 from bestarm.trial.answers import Asked
 from bestarm.trial.public import ledger_of, status_of
 
@@ -43,7 +43,7 @@ def list_trials(holder: Viewer, trials: TrialsHere) -> schemas.TrialList:
 def create_trial(holder: WholeAdmin, trials: TrialsHere, design: schemas.NewTrial) -> schemas.TrialInfo:
     """Create a trial; its design is frozen from here on. For administrators of all trials."""
     given = design.model_dump(exclude_none=True)
-    trial = trials.create(given.pop("name"), holder.label, given)
+    trial = trials.create(given.pop("name"), holder.actor, given)
     return schemas.TrialInfo(trial=trial.name, design=trial.design.to_json())
 
 
@@ -87,40 +87,40 @@ def report_html(found: TrialToView, trials: TrialsHere) -> HTMLResponse:
 @router.post("/{trial}/ask", responses=RUN)
 def ask(found: TrialToRun, holder: Holder, request: schemas.Ask) -> schemas.Asked:
     """The subject's assignment: the one it holds, or a new one. For operators."""
-    return _asked(found.ask(request.subject, holder.label))
+    return _asked(found.ask(request.subject, holder.actor))
 
 
 @router.post("/{trial}/ask-many", responses=RUN)
 def ask_many(found: TrialToRun, holder: Holder, request: schemas.AskMany) -> schemas.AskedMany:
     """Assignments for several subjects in one step; all or none. For operators."""
-    return schemas.AskedMany(assignments=[_asked(one) for one in found.ask_many(request.subjects, holder.label)])
+    return schemas.AskedMany(assignments=[_asked(one) for one in found.ask_many(request.subjects, holder.actor)])
 
 
 @router.post("/{trial}/tell", responses=RUN)
 def tell(found: TrialToRun, holder: Holder, request: schemas.Tell) -> schemas.Done:
     """Record an outcome: "recorded", "already recorded" or "late" (kept, not used). For operators."""
     outcome = checked_outcome(found.design, request.outcome)
-    return schemas.Done(status=found.tell(request.assignment, outcome, holder.label))
+    return schemas.Done(status=record(found, [(request.assignment, outcome)], holder)[0])
 
 
 @router.post("/{trial}/tell-many", responses=RUN)
 def tell_many(found: TrialToRun, holder: Holder, request: schemas.TellMany) -> schemas.DoneMany:
     """Record several outcomes in one step; all or none. For operators."""
     outcomes = [(one.assignment, checked_outcome(found.design, one.outcome)) for one in request.outcomes]
-    return schemas.DoneMany(statuses=found.tell_many(outcomes, holder.label))
+    return schemas.DoneMany(statuses=record(found, outcomes, holder))
 
 
 @router.post("/{trial}/correct", responses=RUN)
 def correct(found: TrialToRun, holder: Holder, request: schemas.Correct) -> schemas.Done:
     """Correct an outcome: "corrected", or "late" (recorded, not used) once its batch is closed. For operators."""
     outcome = checked_outcome(found.design, request.outcome)
-    return schemas.Done(status=found.correct(request.assignment, outcome, request.reason, holder.label))
+    return schemas.Done(status=found.correct(request.assignment, outcome, request.reason, holder.actor))
 
 
 @router.post("/{trial}/withdraw", responses=RUN)
 def withdraw(found: TrialToRun, holder: Holder, request: schemas.Withdraw) -> schemas.Done:
     """Take a subject out by the design's rule. For operators."""
-    return schemas.Done(status=found.withdraw(request.assignment, request.reason, holder.label))
+    return schemas.Done(status=found.withdraw(request.assignment, request.reason, holder.actor))
 
 
 @router.get("/{trial}/open", responses=SEEN)
@@ -137,19 +137,19 @@ def open_assignments(found: TrialToRun) -> schemas.OpenAssignments:
 @router.post("/{trial}/pause", responses=RUN)
 def pause(found: TrialToManage, holder: Holder, request: schemas.Reason) -> schemas.Done:
     """Enrol nobody until `resume`; outcomes still come in. For administrators."""
-    return schemas.Done(status=found.pause(request.reason, holder.label))
+    return schemas.Done(status=found.pause(request.reason, holder.actor))
 
 
 @router.post("/{trial}/resume", responses=RUN)
 def resume(found: TrialToManage, holder: Holder, request: schemas.Reason) -> schemas.Done:
     """Enrol again. For administrators."""
-    return schemas.Done(status=found.resume(request.reason, holder.label))
+    return schemas.Done(status=found.resume(request.reason, holder.actor))
 
 
 @router.post("/{trial}/end", responses=RUN)
 def end(found: TrialToManage, holder: Holder, request: schemas.NeededReason) -> schemas.Done:
     """Stop the trial for good without a recommendation. For administrators."""
-    return schemas.Done(status=found.end(request.reason, holder.label))
+    return schemas.Done(status=found.end(request.reason, holder.actor))
 
 
 @router.get("/{trial}/verify", responses=SEEN)
