@@ -238,10 +238,7 @@ def test_the_view_link_shows_the_public_view_and_nothing_else(service: Service) 
     assert stranger.get(link).status_code == 404
 
 
-def test_live_updates_come_only_when_something_public_changed(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bestarm.service.pages.trial.LIVE_SECONDS", 0.0)
+def test_live_updates_come_only_when_something_public_changed(service: Service) -> None:
     service.create(algorithm="dp-se")
     browser = service.browser("operator")
     seen = re.search(r'hx-get="(/trials/dose/live\?mark=\w+)"', browser.get("/trials/dose").text)

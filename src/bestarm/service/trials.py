@@ -1,4 +1,8 @@
-"""The trials of the store as the service uses them: opened once, viewed at the price of a look when nothing changed."""
+"""The trials of the store as the service uses them: opened once, viewed at the price of a look when nothing changed.
+
+What changed means what *everybody may see* of it changed. A view that is kept is made anew after public events and by
+the clock, never because an outcome came in: else the time an answer takes would tell viewers when one did.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from bestarm.errors import InputError
 from bestarm.privacy.encoding import exact, text_of
 from bestarm.service.access import Grant
 from bestarm.service.problems import no_such_trial
-from bestarm.storage.contract import Store
+from bestarm.storage.contract import Reading, Store
 from bestarm.trial.design import TrialDesign
 from bestarm.trial.public import PublicView
 from bestarm.trial.report import report_data, report_page
@@ -22,9 +26,9 @@ FRESH_SECONDS = 1.0
 """A trial whose batches close by the clock is looked at anew after this long, even if nobody did anything."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Seen:
-    seq: int
+    mark: tuple[object, ...]
     at: float
     view: PublicView
 
@@ -65,19 +69,17 @@ class Trials:
         Trial.create(self.store, name=name, actor=actor, **design)
         return self.find(name)
 
-    def view(self, name: str, at_most_old: float = 0.0) -> PublicView:
-        """Everything that may be known about a trial: as it is now, or as it was at most so many seconds ago."""
+    def view(self, name: str) -> PublicView:
+        """Everything that may be known about a trial now. However many people look, it is made once for all."""
         trial = self.find(name)
         with self._looking[name]:
             seen = self._seen.get(name)
-            if seen is not None and time.monotonic() - seen.at < at_most_old:
-                return seen.view
             with self.store.reading(name) as reading:
-                seq = reading.seq
+                mark = public_mark(reading)
             closes_by_itself = trial.design.follow_up is not None
-            if seen is None or seen.seq != seq or (closes_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
-                # The number is read before the view, so that the view is never older than the number says.
-                seen = self._seen[name] = _Seen(seq, time.monotonic(), trial.view())
+            if seen is None or seen.mark != mark or (closes_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
+                # The mark is read before the view, so that the view is never older than the mark says.
+                seen = self._seen[name] = _Seen(mark, time.monotonic(), trial.view())
             return seen.view
 
     def report_page(self, name: str) -> str:
@@ -95,6 +97,12 @@ class Trials:
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
+
+
+def public_mark(reading: Reading) -> tuple[object, ...]:
+    """What differs after every public event and after no other: outcomes, late or corrected, leave it as it is."""
+    book = reading.book
+    return book.stage, book.people, book.filled, book.released, *book.vacant
 
 
 def record(trial: Trial, outcomes: list[tuple[str, Fraction]], holder: Grant) -> list[str]:

@@ -60,9 +60,9 @@ def status(found: TrialToView, trials: TrialsHere) -> schemas.Status:
 
 
 @router.get("/{trial}/verdict", responses=SEEN)
-def verdict(found: TrialToView) -> schemas.VerdictOrNone:
+def verdict(found: TrialToView, trials: TrialsHere) -> schemas.VerdictOrNone:
     """How the trial ended; null while it runs."""
-    ended = found.verdict
+    ended = trials.view(found.name).verdict
     return schemas.VerdictOrNone(verdict=None if ended is None else schemas.VerdictAnswer(**ended.to_json()))
 
 

@@ -23,9 +23,6 @@ from bestarm.trial.public import PublicView, assumptions, ledger_of, spent
 
 router = APIRouter()
 
-LIVE_SECONDS = 1.0
-"""How old what a page that updates itself shows may be."""
-
 
 @dataclass(frozen=True)
 class Door:
@@ -102,8 +99,7 @@ def _page(request: Request, trials: Trials, name: str, door: Door) -> Response:
 
 
 def _live(request: Request, trials: Trials, name: str, door: Door, mark: str) -> Response:
-    # However many people watch, the view is made once for all of them.
-    view = trials.view(name, LIVE_SECONDS)
+    view = trials.view(name)
     now = mark_of(view)
     if mark == now:
         return Response(status_code=204)
