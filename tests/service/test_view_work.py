@@ -121,7 +121,7 @@ def test_every_single_call_is_the_same(service: Service) -> None:
 
 
 def test_public_events_are_seen_at_once(service: Service, work: Counter[str]) -> None:
-    trial, ids = enrolled(service, people=2)
+    trial, _ = enrolled(service, people=2)
     view = service.app.state.trials.view
     assert sum(view("dose").assigned) == 2
     trial.ask("p-9")
