@@ -6,9 +6,6 @@ it is there. A question that was answered before is answered at once.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bestarm.errors import InputError, OperationError
+from bestarm.planning.process import PlanProcess
 from bestarm.planning.question import Question
 from bestarm.policy.catalogue import find
 from bestarm.theory import bounds
@@ -57,22 +55,9 @@ class PlanQuestion:
         if self.participants is not None and self.participants < len(question.means):
             raise InputError(f"{self.participants} participants cannot try {len(question.means)} arms.")
 
-    def command(self) -> list[str]:
-        """The options of `bestarm plan` that ask the same."""
-        options: dict[str, Any] = {
-            "--epsilon": self.epsilon,
-            "--delta": self.delta,
-            "--means": None if self.means is None else ",".join(map(repr, self.means)),
-            "--arms": self.arms,
-            "--gap": self.gap,
-            "--base": self.base,
-            "--algorithm": self.algorithm,
-            "--runs": self.runs,
-            "--seed": self.seed,
-            "--participants": self.participants,
-            "--max-samples": MOST_SAMPLES,
-        }
-        return [part for name, value in options.items() if value is not None for part in (name, str(value))]
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `bestarm.plan` that ask the same."""
+        return {name: value for name, value in vars(self).items() if value is not None} | {"max_samples": MOST_SAMPLES}
 
 
 Compute = Callable[[PlanQuestion], dict[str, Any]]
@@ -81,8 +66,9 @@ Compute = Callable[[PlanQuestion], dict[str, Any]]
 class Planner:
     """Answers questions in the order in which they come."""
 
-    def __init__(self, compute: Compute | None = None) -> None:
-        self._compute = compute or simulated
+    def __init__(self, compute: Compute | None = None, patience: float = PATIENCE) -> None:
+        self._process = PlanProcess(patience)
+        self._compute = compute or self._simulated
         self._pool: ThreadPoolExecutor | None = None
         self._asked: OrderedDict[PlanQuestion, Future[dict[str, Any]]] = OrderedDict()
         self._lock = threading.Lock()
@@ -114,25 +100,14 @@ class Planner:
             del self._asked[asked]
         return answer
 
+    def _simulated(self, question: PlanQuestion) -> dict[str, Any]:
+        return self._process.plan(question.arguments())
+
     def close(self) -> None:
-        """Let go of the thread; questions that wait for their turn are forgotten."""
+        """End what is being computed; questions that wait for their turn are forgotten."""
+        self._process.stop()
         with self._lock:
             pool, self._pool = self._pool, None
             if pool is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
             self._asked = OrderedDict((q, a) for q, a in self._asked.items() if a.done() and not a.cancelled())
-
-
-def simulated(question: PlanQuestion) -> dict[str, Any]:
-    """The answer of `bestarm plan --json`."""
-    command = [sys.executable, "-m", "bestarm.cli", "plan", "--json", *question.command()]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    except subprocess.TimeoutExpired as late:
-        raise OperationError(f"This plan takes longer than {PATIENCE:g} seconds; ask for a larger gap.") from late
-    if done.returncode == 2:
-        raise InputError(done.stderr.strip().splitlines()[-1].removeprefix("bestarm: "))
-    if done.returncode != 0:
-        raise OperationError("The plan could not be computed.")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
