@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, cast
 
 import sqlalchemy as sa
@@ -53,6 +54,11 @@ class Grant:
     def actor(self) -> str:
         """Who stands in the log. Two tokens of one label are two; a token and the sessions it let in are one."""
         return f"{self.label} #{self.id if self.parent is None else self.parent}"
+
+    @property
+    def created(self) -> str:
+        """When it was made, as ISO 8601, UTC."""
+        return datetime.fromtimestamp(self.created_at, UTC).isoformat()
 
     def may(self, role: Role) -> bool:
         """Whether it covers what this role may do."""

@@ -17,9 +17,10 @@ from bestarm.privacy.encoding import exact, text_of
 from bestarm.service.access import Grant
 from bestarm.service.problems import no_such_trial
 from bestarm.storage.contract import Reading, Store
+from bestarm.trial.answers import Report
 from bestarm.trial.design import TrialDesign
 from bestarm.trial.public import PublicView
-from bestarm.trial.report import report_data, report_page
+from bestarm.trial.report import report_of, report_page
 from bestarm.trial.trial import Trial
 
 FRESH_SECONDS = 1.0
@@ -86,9 +87,9 @@ class Trials:
         """The report as one HTML page."""
         return report_page(self.view(name), self._head(name))
 
-    def report_data(self, name: str) -> dict[str, Any]:
-        """The report as plain data."""
-        return report_data(self.view(name), self._head(name))
+    def report(self, name: str) -> Report:
+        """The report as data."""
+        return report_of(self.view(name), self._head(name))
 
     def _head(self, name: str) -> str:
         with self.store.reading(name) as reading:

@@ -17,8 +17,9 @@ from bestarm.storage.contract import Reading
 from bestarm.trial.fold import Rules
 from bestarm.trial.identity import assignment_id
 from bestarm.trial.moments import moment
+from bestarm.trial.plain import Answer
 from bestarm.trial.public import PublicView, ledger_of, releases_of, status_of
-from bestarm.trial.report import report_data, report_page
+from bestarm.trial.report import report_of, report_page
 
 HEADER = ["assignment", "outcome"]
 LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -35,8 +36,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class RowAnswer:
-    """What became of one line: its status, or what is wrong with it."""
+class RowAnswer(Answer):
+    """What became of one line of a file of outcomes: its status, or what is wrong with it."""
 
     line: int
     assignment: str
@@ -82,15 +83,17 @@ def write_report(view: PublicView, head: str, folder: str | Path) -> dict[str, s
     place = Path(folder)
     page, data = place / "report.html", place / "report.json"
     _write(page, report_page(view, head))
-    _write(data, _json(report_data(view, head)))
+    _write(data, _json(report_of(view, head).to_json()))
     return {"html": str(page), "json": str(data)}
 
 
 def write_public(view: PublicView, folder: str | Path) -> dict[str, str]:
     """Write everything public into a folder: releases and estimates as CSV, design, status and ledger as JSON."""
     place = Path(folder)
-    releases = [line | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)]
-    status = status_of(view)
+    releases = [
+        line.to_json() | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)
+    ]
+    status = status_of(view).to_json()
     paths = {
         name: place / name for name in ("releases.csv", "estimates.csv", "design.json", "status.json", "ledger.json")
     }
@@ -98,7 +101,7 @@ def write_public(view: PublicView, folder: str | Path) -> dict[str, str]:
     _write(paths["estimates.csv"], _csv(["arm", "mean", "low", "high"], status["estimates"]))
     _write(paths["design.json"], _json(view.design.to_json()))
     _write(paths["status.json"], _json(status))
-    _write(paths["ledger.json"], _json(ledger_of(view)))
+    _write(paths["ledger.json"], _json(ledger_of(view).to_json()))
     return {name: str(path) for name, path in paths.items()}
 
 

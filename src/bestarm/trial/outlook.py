@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from bestarm.storage.contract import Book, Reading
-from bestarm.trial.answers import Verdict
+from bestarm.trial.answers import State, Verdict
 from bestarm.trial.estimates import estimates_of
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.public import PublicView, Released
+
+STATES: Final[dict[str, State]] = {"open": "recruiting", "paused": "paused", "stopped": "stopped"}
 
 
 def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
@@ -19,10 +22,9 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
         for b in reading.releases()
     ]
     weights = None if fold.book.stage != "open" else fold.recruiting()
-    if fold.book.stage == "open" and (weights is None or _full(fold)):
+    state = STATES[fold.book.stage]
+    if state == "recruiting" and (weights is None or _full(fold)):
         state, weights = "waiting", None
-    else:
-        state = "recruiting" if fold.book.stage == "open" else fold.book.stage
     labels = list(rules.design.arms)
     standings = rules.algorithm.standings
     return PublicView(

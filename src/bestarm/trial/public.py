@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from bestarm.policy.algorithm import Standing
-from bestarm.trial.answers import Verdict
+from bestarm.trial.answers import ArmEstimate, Ledger, LedgerLine, Release, RivalEvidence, State, Status, Verdict
 from bestarm.trial.design import TrialDesign
 
 
@@ -45,8 +45,7 @@ class PublicView:
 
     name: str
     design: TrialDesign
-    state: str
-    """"recruiting", "waiting" (nobody is enrolled until outcomes come in), "paused" or "stopped"."""
+    state: State
     recruiting: dict[int, float]
     """The arms that get the next person, with their probabilities."""
     assigned: list[int]
@@ -71,44 +70,49 @@ def in_outcome_units(design: TrialDesign) -> Callable[[float, float], float]:
     return lambda total, n: n * low + width * total
 
 
-def status_of(view: PublicView) -> dict[str, Any]:
-    """The status as plain data."""
+def status_of(view: PublicView) -> Status:
+    """Where the trial stands."""
     labels = view.labels
-    return {
-        "trial": view.name,
-        "state": view.state,
-        "recruiting": [labels[arm] for arm in view.recruiting],
-        "assigned": {labels[arm]: count for arm, count in enumerate(view.assigned)},
-        "releases": releases_of(view),
-        "estimates": [{"arm": labels[e.arm], "mean": e.mean, "low": e.low, "high": e.high} for e in view.estimates],
-        "evidence": [{"rival": labels[s.rival], "value": s.value, "needed": s.needed} for s in view.standings],
-        "epsilon_spent": spent(view)["epsilon_spent"],
-        "explanation": view.explanation,
-        "verdict": None if view.verdict is None else view.verdict.to_json(),
-        "caveat": view.caveat,
-    }
+    return Status(
+        trial=view.name,
+        state=view.state,
+        recruiting=tuple(labels[arm] for arm in view.recruiting),
+        assigned={labels[arm]: count for arm, count in enumerate(view.assigned)},
+        releases=tuple(releases_of(view)),
+        estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
+        evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed) for s in view.standings),
+        epsilon_spent=_spent(view)["epsilon_spent"],
+        explanation=view.explanation,
+        verdict=view.verdict,
+        caveat=view.caveat,
+    )
 
 
-def releases_of(view: PublicView) -> list[dict[str, Any]]:
-    """The releases as plain data, in the order in which they were made."""
+def releases_of(view: PublicView) -> list[Release]:
+    """The releases in the order in which they were made."""
     units = in_outcome_units(view.design)
     return [
-        {"arm": view.labels[r.arm], "batch": r.batch, "size": r.size, "value": units(r.value, r.size)}
-        | {"epsilon": _number(r.terms.get("epsilon"))}
+        Release(view.labels[r.arm], r.batch, r.size, units(r.value, r.size), _number(r.terms.get("epsilon")))
         for r in view.releases
     ]
 
 
-def ledger_of(view: PublicView) -> dict[str, Any]:
+def ledger_of(view: PublicView) -> Ledger:
     """The privacy ledger: every release with the law of its noise, the cost to a person, and why it is that."""
-    lines = [line | {"terms": r.terms} for line, r in zip(releases_of(view), view.releases, strict=True)]
-    return {"trial": view.name, "privacy": view.design.privacy, "releases": lines, **spent(view)} | {
-        "assumptions": assumptions(view.design),
-    }
+    lines = [
+        LedgerLine(**vars(release), terms=r.terms) for release, r in zip(releases_of(view), view.releases, strict=True)
+    ]
+    return Ledger(
+        trial=view.name,
+        privacy=view.design.privacy,
+        releases=tuple(lines),
+        assumptions=tuple(assumptions(view.design)),
+        **_spent(view),
+    )
 
 
-def spent(view: PublicView) -> dict[str, Any]:
-    """What the releases so far cost any one person at most, and why."""
+def _spent(view: PublicView) -> dict[str, Any]:
+    # What the releases so far cost any one person at most, and why.
     design = view.design
     any_release = bool(view.releases)
     k = design.contributions

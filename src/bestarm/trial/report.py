@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from bestarm._version import __version__
+from bestarm.trial.answers import Report
 from bestarm.trial.design import design_in_words
 from bestarm.trial.figures import estimates_figure, evidence_figure, timeline_figure
-from bestarm.trial.public import PublicView, assumptions, ledger_of, spent, status_of
+from bestarm.trial.public import PublicView, assumptions, ledger_of, status_of
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --muted: #5b6b7b; --line: #d9e0e7; --soft: #f4f7f9; --accent: #0b6e99;
@@ -44,15 +44,9 @@ STATES = {
 }
 
 
-def report_data(view: PublicView, head: str) -> dict[str, Any]:
-    """The report as plain data."""
-    return {
-        "bestarm": __version__,
-        "design": view.design.to_json(),
-        "status": status_of(view),
-        "ledger": ledger_of(view),
-        "head": head,
-    }
+def report_of(view: PublicView, head: str) -> Report:
+    """The report as data."""
+    return Report(__version__, view.design.to_json(), status_of(view), ledger_of(view), head)
 
 
 def report_page(view: PublicView, head: str) -> str:
@@ -76,7 +70,7 @@ def report_page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"risk of a wrong recommendation at most {escape(view.design.delta)}, {escape(spent(view)['promised'])}. "
+        f"risk of a wrong recommendation at most {escape(view.design.delta)}, {escape(ledger_of(view).promised)}. "
         f"Everything here is computed from releases and public constants.</p>{sections}"
         f"<footer>bestarm {escape(__version__)} · head of the event log: {escape(head)}</footer></main></body></html>"
     )
@@ -135,15 +129,14 @@ def _people(view: PublicView) -> str:
 
 def _privacy(view: PublicView) -> str:
     ledger = ledger_of(view)
-    cost = ledger.get("epsilon_exact") or ledger.get("rho_spent")
-    said = [f"<p><b>Promised:</b> {escape(ledger['promised'])} for every participant.</p>"]
-    if cost is not None:
-        name = "rho" if view.design.privacy == "zcdp" else "epsilon"
-        said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(cost)}.</p>")
-    said.append(f"<p>{escape(ledger['why'])}</p>")
+    said = [f"<p><b>Promised:</b> {escape(ledger.promised)} for every participant.</p>"]
+    if ledger.spent is not None:
+        name = "rho" if ledger.epsilon_exact is None else "epsilon"
+        said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(ledger.spent)}.</p>")
+    said.append(f"<p>{escape(ledger.why)}</p>")
     rows = [
-        (line["arm"], str(line["batch"]), f"{line['size']:,}", f"{line['value']:.4f}", _terms(line["terms"]))
-        for line in ledger["releases"]
+        (line.arm, str(line.batch), f"{line.size:,}", f"{line.value:.4f}", _terms(line.terms))
+        for line in ledger.releases
     ]
     table = _table(("arm", "batch", "people", "noisy sum", "noise"), rows, (1, 2, 3))
     said.append(f"<details><summary>All {len(rows)} releases</summary>{table}</details>" if rows else "")

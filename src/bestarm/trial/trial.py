@@ -206,11 +206,11 @@ class Trial:
 
     def status(self) -> dict[str, Any]:
         """The public state as plain data."""
-        return status_of(self.view())
+        return status_of(self.view()).to_json()
 
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""
-        return ledger_of(self.view())
+        return ledger_of(self.view()).to_json()
 
     def report(self, out: str | Path) -> dict[str, str]:
         """Write the report (report.html, report.json) into a folder; the paths."""

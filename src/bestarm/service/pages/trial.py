@@ -14,12 +14,11 @@ from fastapi.responses import Response
 from bestarm.service import figures
 from bestarm.service.guard import AccessHere, PageHolder, TrialsHere, visible
 from bestarm.service.pages.render import render, trial_path
-from bestarm.service.plain import finite
 from bestarm.service.problems import Refusal
 from bestarm.service.reports import report_response, safe_filename
 from bestarm.service.trials import Trials
 from bestarm.trial.moments import moment
-from bestarm.trial.public import PublicView, assumptions, ledger_of, spent
+from bestarm.trial.public import PublicView, ledger_of
 
 router = APIRouter()
 
@@ -114,7 +113,7 @@ def mark_of(view: PublicView) -> str:
 
 
 def _json_file(trials: Trials, name: str) -> Response:
-    text = json.dumps(finite(trials.report_data(name)), indent=2, ensure_ascii=False)
+    text = json.dumps(trials.report(name).to_json(), indent=2, ensure_ascii=False)
     headers = {"Content-Disposition": f'attachment; filename="{safe_filename(name, "-report.json")}"'}
     return Response(text, media_type="application/json", headers=headers)
 
@@ -139,7 +138,5 @@ def _shown(view: PublicView, door: Door) -> dict[str, Any]:
         "evidence": [(labels[s.rival], s, figures.evidence_bar(s.value, s.needed)) for s in view.standings],
         "timeline": figures.timeline(view),
         "ledger": ledger_of(view),
-        "spent": spent(view),
-        "assumptions": assumptions(view.design),
         "moments": [moment(r.at) for r in view.releases],
     }
