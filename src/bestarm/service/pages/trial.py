@@ -5,22 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from markupsafe import Markup
 
-from bestarm.service import figures
 from bestarm.service.guard import AccessHere, PageHolder, TrialsHere, visible
 from bestarm.service.pages.render import render, trial_path
 from bestarm.service.problems import Refusal
 from bestarm.service.reports import report_response, safe_filename
 from bestarm.service.trials import Trials
+from bestarm.trial import figures
 from bestarm.trial.moments import moment
 from bestarm.trial.public import PublicView, ledger_of
 
 router = APIRouter()
+
+
+@router.get("/figures.css")
+async def figures_style() -> Response:
+    """What the figures look like, the same here as in a report."""
+    return Response(figures.STYLE, media_type="text/css")
 
 
 @dataclass(frozen=True)
@@ -120,23 +126,20 @@ def _json_file(trials: Trials, name: str) -> Response:
 
 def _shown(view: PublicView, door: Door) -> dict[str, Any]:
     labels = view.labels
-    low, high = figures.outcome_range(view)
     people_released = sum(r.size for r in view.releases)
     return {
         "view": view,
         "door": door,
         "design": view.design,
-        "low": low,
-        "high": high,
         "recruiting": [labels[arm] for arm in view.recruiting],
         "people": sum(view.assigned),
         "people_released": people_released,
-        "confidence": f"{100 * (1 - float(Fraction(view.design.delta))):.4g}",
-        "estimates": [(labels[e.arm], e, figures.estimate_bar(view, e)) for e in view.estimates],
-        "beyond": any(e.mean is not None and not low <= e.mean <= high for e in view.estimates),
-        "has_intervals": any(e.low is not None for e in view.estimates),
-        "evidence": [(labels[s.rival], s, figures.evidence_bar(s.value, s.needed)) for s in view.standings],
-        "timeline": figures.timeline(view),
+        "estimates": Markup(figures.estimates_figure(view)),
+        "estimates_said": figures.estimates_said(view),
+        "evidence": Markup(figures.evidence_figure(view)),
+        "evidence_said": figures.evidence_said(view),
+        "timeline": Markup(figures.timeline_figure(view)),
+        "timeline_said": figures.timeline_said(view),
         "ledger": ledger_of(view),
         "moments": [moment(r.at) for r in view.releases],
     }
