@@ -37,6 +37,8 @@ def script(trial: Any, out: Path) -> list[Any]:
     said += trial.tell_many([(second.id, "0")])
     third = trial.ask(subject="p-3")
     said += [[one.id == third.id for one in trial.open_assignments()], trial.withdraw(third.id, "moved away")]
+    left = trial.ask("p-3")
+    said += [left.id == third.id, left.arm == third.arm, left.told, left.withdrawn]
     for wrong in (0, 7, "x"):
         with pytest.raises(ba.InputError):
             trial.tell(first.id, wrong)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
@@ -179,7 +178,7 @@ def tell_csv(
     with _found(store, name) as trial:
         answers = trial.tell_csv(file, actor)
     if as_json:
-        emit_json({"rows": [asdict(answer) for answer in answers]})
+        emit_json({"rows": [answer.to_json() for answer in answers]})
     else:
         rows = [(str(answer.line), answer.assignment, str(answer.status)) for answer in answers]
         show_table(f"{len(rows)} outcomes", ("line", "assignment", "status"), rows, words=3)
@@ -190,7 +189,7 @@ def waiting(store: Place, name: Name, as_json: Json = False) -> None:
     with _found(store, name) as trial:
         found = trial.open_assignments()
     if as_json:
-        emit_json({"open": [asdict(one) for one in found]})
+        emit_json({"open": [one.to_json() | {"id": one.id} for one in found]})
     else:
         rows = [(one.id, one.arm, one.assigned_at, one.due_at or "") for one in found]
         show_table(f"{len(rows)} outcomes awaited", ("assignment", "arm", "assigned", "due"), rows, words=4)

@@ -6,15 +6,14 @@ it is there. A question that was answered before is answered at once.
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from bestarm.errors import BestArmError, InputError, OperationError
+from bestarm.errors import InputError, OperationError
+from bestarm.planning.process import PlanProcess
 from bestarm.planning.question import Question
 
 KEPT: Final = 64
@@ -26,15 +25,15 @@ PATIENCE: Final = 300.0
 MOST_ARMS: Final = 50
 MOST_PARTICIPANTS: Final = 10**7
 
-
 Compute = Callable[[Question], dict[str, Any]]
 
 
 class Planner:
     """Answers questions in the order in which they come."""
 
-    def __init__(self, compute: Compute | None = None) -> None:
-        self._compute = compute or simulated
+    def __init__(self, compute: Compute | None = None, patience: float = PATIENCE) -> None:
+        self._process = PlanProcess(patience)
+        self._compute = compute or self._simulated
         self._pool: ThreadPoolExecutor | None = None
         self._asked: OrderedDict[Question, Future[dict[str, Any]]] = OrderedDict()
         self._lock = threading.Lock()
@@ -65,8 +64,12 @@ class Planner:
             del self._asked[asked]
         return answer
 
+    def _simulated(self, question: Question) -> dict[str, Any]:
+        return self._process.plan(question)
+
     def close(self) -> None:
-        """Let go of the thread; questions that wait for their turn are forgotten."""
+        """End what is being computed; questions that wait for their turn are forgotten."""
+        self._process.stop()
         with self._lock:
             pool, self._pool = self._pool, None
             if pool is not None:
@@ -79,35 +82,3 @@ def to_be_planned(means: Sequence[float] | None = None, **asked: Any) -> Questio
     if (asked.get("arms") or len(means or ())) > MOST_ARMS:
         raise InputError(f"A plan takes at most {MOST_ARMS} arms here; plan larger ones with `bestarm plan`.")
     return Question.ask(means, max_participants=MOST_PARTICIPANTS, **asked)
-
-
-def simulated(question: Question) -> dict[str, Any]:
-    """The plan, computed in a process of its own; what is wrong with it comes back as it was raised there."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(question, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        if not ours.poll(PATIENCE):
-            raise OperationError(f"This plan takes longer than {PATIENCE:g} seconds; ask for a larger gap.")
-        answer = ours.recv()
-    except EOFError as error:
-        raise OperationError("The plan could not be computed.") from error
-    finally:
-        process.kill()
-        process.join()
-        ours.close()
-    if isinstance(answer, BestArmError):
-        raise answer
-    found: dict[str, Any] = answer
-    return found
-
-
-def _work(question: Question, connection: Connection) -> None:
-    from bestarm.planning import answer
-
-    try:
-        connection.send(answer(question).to_dict())
-    except BestArmError as error:
-        connection.send(error)

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from bestarm.design import Design
 from bestarm.exact import text_of
 from bestarm.policy.algorithm import Standing
 from bestarm.release.laws import LOCAL
-from bestarm.trial.answers import Verdict
-
-ReleaseKind: TypeAlias = Literal["sum", "difference"]
+from bestarm.trial.answers import (
+    ArmEstimate,
+    Ledger,
+    LedgerLine,
+    Release,
+    ReleaseKind,
+    RivalEvidence,
+    StageStatus,
+    State,
+    Status,
+    Verdict,
+)
 
 
 @dataclass(frozen=True)
@@ -60,8 +69,7 @@ class PublicView:
 
     name: str
     design: Design
-    state: str
-    """"recruiting", "waiting" (nobody is enrolled until outcomes come in), "paused" or "stopped"."""
+    state: State
     recruiting: dict[int, float]
     """The arms that get the next person, with their probabilities."""
     stage: StageView | None
@@ -80,42 +88,42 @@ class PublicView:
         return self.design.arms
 
 
-def status_of(view: PublicView) -> dict[str, Any]:
-    """The status as plain data."""
+def status_of(view: PublicView) -> Status:
+    """Where the trial stands."""
     labels = view.labels
-    return {
-        "trial": view.name,
-        "state": view.state,
-        "recruiting": [labels[arm] for arm in view.recruiting],
-        "stage": None if view.stage is None else stage_of(view.stage, labels),
-        "assigned": {labels[arm]: count for arm, count in enumerate(view.assigned)},
-        "releases": releases_of(view),
-        "estimates": [{"arm": labels[e.arm], "mean": e.mean, "low": e.low, "high": e.high} for e in view.estimates],
-        "evidence": [{"rival": labels[s.rival], "value": s.value, "needed": s.needed} for s in view.standings],
-        "epsilon_spent": spent(view)["epsilon_spent"],
-        "explanation": view.explanation,
-        "verdict": None if view.verdict is None else view.verdict.to_json(),
-        "caveat": view.caveat,
-    }
+    return Status(
+        trial=view.name,
+        state=view.state,
+        recruiting=tuple(labels[arm] for arm in view.recruiting),
+        stage=None if view.stage is None else stage_of(view.stage, labels),
+        assigned={labels[arm]: count for arm, count in enumerate(view.assigned)},
+        releases=tuple(releases_of(view)),
+        estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
+        evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed) for s in view.standings),
+        epsilon_spent=_spent(view)["epsilon_spent"],
+        explanation=view.explanation,
+        verdict=view.verdict,
+        caveat=view.caveat,
+    )
 
 
-def stage_of(stage: StageView, labels: tuple[str, ...]) -> dict[str, Any]:
-    """The running stage as plain data: its weights, and never the next arm."""
+def stage_of(stage: StageView, labels: tuple[str, ...]) -> StageStatus:
+    """The running stage for everybody: its weights, and never the next arm."""
     weights = {labels[arm]: weight for arm, weight in enumerate(stage.weights) if weight > 0}
-    return {"number": stage.number, "weights": weights, "people": stage.people, "open": stage.open}
+    return StageStatus(stage.number, weights, stage.people, stage.open)
 
 
-def releases_of(view: PublicView) -> list[dict[str, Any]]:
-    """The releases as plain data, in the order in which they were made."""
+def releases_of(view: PublicView) -> list[Release]:
+    """The releases in the order in which they were made."""
     return [
-        {
-            "stage": r.stage,
-            "kind": r.kind,
-            "arms": [view.labels[arm] for arm in r.arms],
-            "sizes": list(r.sizes),
-            "value": value_in_units(view.design, r),
-            "epsilon": _number(r.terms.get("epsilon")),
-        }
+        Release(
+            stage=r.stage,
+            kind=r.kind,
+            arms=tuple(view.labels[arm] for arm in r.arms),
+            sizes=r.sizes,
+            value=value_in_units(view.design, r),
+            epsilon=_number(r.terms.get("epsilon")),
+        )
         for r in view.releases
     ]
 
@@ -137,16 +145,22 @@ def value_in_units(design: Design, release: Released) -> float:
     return units(release.value, release.sizes[0]) - units(0.0, release.sizes[1])
 
 
-def ledger_of(view: PublicView) -> dict[str, Any]:
+def ledger_of(view: PublicView) -> Ledger:
     """The privacy ledger: every release with the law of its noise, the cost to a person, and why it is that."""
-    lines = [line | {"terms": r.terms} for line, r in zip(releases_of(view), view.releases, strict=True)]
-    return {"trial": view.name, "privacy": view.design.privacy.model, "releases": lines, **spent(view)} | {
-        "assumptions": assumptions(view.design),
-    }
+    lines = [
+        LedgerLine(**vars(release), terms=r.terms) for release, r in zip(releases_of(view), view.releases, strict=True)
+    ]
+    return Ledger(
+        trial=view.name,
+        privacy=view.design.privacy.model,
+        releases=tuple(lines),
+        assumptions=tuple(assumptions(view.design)),
+        **_spent(view),
+    )
 
 
-def spent(view: PublicView) -> dict[str, Any]:
-    """What the releases so far cost any one person at most, and why."""
+def _spent(view: PublicView) -> dict[str, Any]:
+    # What the releases so far cost any one person at most, and why.
     design = view.design
     any_release = bool(view.releases)
     k = design.contributions

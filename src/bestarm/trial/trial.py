@@ -143,13 +143,13 @@ class Trial:
         return _without_conflict(self._write(request))
 
     def correct(self, assignment: str, outcome: object, reason: str, actor: str = STAFF) -> str:
-        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
+        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         _needs_reason(reason)
         value = exact(outcome, "The outcome")
         return self._write(lambda desk: desk.correct(self._number(desk, assignment), value, reason, actor))
 
     def withdraw(self, assignment: str, reason: str = "", actor: str = STAFF) -> str:
-        """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (batch closed)."""
+        """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (stage released)."""
         return self._write(lambda desk: desk.withdraw(self._number(desk, assignment), reason, actor))
 
     def pause(self, reason: str = "", actor: str = STAFF) -> str:
@@ -182,11 +182,11 @@ class Trial:
 
     def status(self) -> dict[str, Any]:
         """The public state as plain data."""
-        return status_of(self.view())
+        return status_of(self.view()).to_json()
 
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""
-        return ledger_of(self.view())
+        return ledger_of(self.view()).to_json()
 
     def report(self, out: str | Path) -> dict[str, str]:
         """Write the report (report.html, report.json) into a folder; the paths."""
@@ -334,7 +334,7 @@ class Trial:
     def _number(self, desk: Desk, text: str) -> int:
         number = identity.assignment_number(self._key, text)
         if desk.fold.books.assignment(number) is None:
-            raise InputError(f"There is no assignment {text!r} in this trial; the id stands in the answer to ask.")
+            raise identity.no_such_assignment()
         return number
 
     def _for_staff(self, assignment: Assignment) -> OpenAssignment:

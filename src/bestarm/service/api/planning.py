@@ -12,10 +12,10 @@ from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.policy import catalogue
 from bestarm.service import schemas
 from bestarm.service.guard import PlannerHere, Viewer
-from bestarm.service.plain import finite
 from bestarm.service.plans import to_be_planned
 from bestarm.service.problems import documented
 from bestarm.theory import bounds as bounds_of
+from bestarm.trial.plain import plain
 
 router = APIRouter()
 
@@ -49,7 +49,7 @@ def algorithms(holder: Viewer) -> schemas.AlgorithmList:
 def bounds(holder: Viewer, question: schemas.BoundsQuestion) -> schemas.BoundsAnswer:
     """How many participants any method must use, and whether privacy or chance decides that."""
     found = bounds_of(question.means, question.epsilon, question.delta, question.beta)
-    return schemas.BoundsAnswer(**finite(found.to_dict()))
+    return schemas.BoundsAnswer(**plain(found.to_dict()))
 
 
 @router.post(
@@ -78,4 +78,4 @@ def plan(holder: Viewer, planner: PlannerHere, question: schemas.PlanRequest) ->
     )
     if answer is None:
         return JSONResponse({"state": "computing"}, 202, {"Retry-After": "1"})
-    return {"state": "done", "plan": finite(answer)}
+    return {"state": "done", "plan": plain(answer)}

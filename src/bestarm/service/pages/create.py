@@ -49,7 +49,7 @@ def create(request: Request, holder: FormHolder, fields: Fields, trials: TrialsH
     demand_everything(holder)
     values = BLANK | {key: value[:LONGEST] for key, value in fields.items() if key in BLANK}
     try:
-        trials.create(values["name"].strip(), holder.label, _design(values))
+        trials.create(values["name"].strip(), holder.actor, _design(values))
     except (InputError, Refusal) as error:
         return _form(request, values, str(error))
     return RedirectResponse(trial_path(values["name"].strip(), "?created=yes"), 303)

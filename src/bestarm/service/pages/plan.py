@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -152,7 +153,7 @@ def between(points: list[dict[str, Any]], epsilon: float, key: str) -> float:
 
 
 def _number(what: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{what} has to be a number, such as 0.05.") from None
+    # Python would also take 1_0 and digits of other scripts, which are more likely slips.
+    if not re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?", text.strip(), re.ASCII | re.IGNORECASE):
+        raise InputError(f"{what} has to be a number, such as 0.05.")
+    return float(text)
