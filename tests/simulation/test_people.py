@@ -13,6 +13,7 @@ from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, Tr
 from bestarm.policy.algorithm import Design
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.simulation.people import (
+    DISCRETE_GAUSSIAN,
     DISCRETE_LAPLACE,
     GRID,
     LAPLACE,
@@ -112,10 +113,13 @@ def test_empirical_sums_have_the_variance_of_the_sample() -> None:
 
 
 def test_each_privacy_model_gets_its_noise() -> None:
-    paper, dp_se = CATALOGUE["adap-tt"], CATALOGUE["dp-se"]
+    paper, ours = CATALOGUE["adap-tt"], CATALOGUE["evidence"]
     assert noise_of(paper, Design(2, 0.1, 0.5)) == Noise(LAPLACE, 2.0, 1)
-    assert noise_of(dp_se, Design(2, 0.1, 0.5, privacy="none")) == Noise(NO_NOISE, 0.0, 1)
-    assert DISCRETE_LAPLACE != LAPLACE
+    assert noise_of(ours, Design(2, 0.1, 0.5)) == Noise(DISCRETE_LAPLACE, 0.5, 1)
+    assert noise_of(ours, Design(2, 0.1, 0.5, binary=False)) == Noise(DISCRETE_LAPLACE, 0.5 / GRID, GRID)
+    assert noise_of(ours, Design(2, 0.1, 0.5, privacy="none")) == Noise(NO_NOISE, 0.0, 1)
+    assert noise_of(ours, Design(2, 0.1, math.log(3), privacy="local")).scale == pytest.approx(0.75)
+    assert noise_of(ours, Design(2, 0.1, 0.5, privacy="zcdp", rho=0.125)) == Noise(DISCRETE_GAUSSIAN, 2.0, 1)
 
 
 @pytest.mark.parametrize(

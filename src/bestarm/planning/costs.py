@@ -37,7 +37,7 @@ def is_private(algorithm: str) -> bool:
 
 
 def lower_bound(algorithm: str, means: tuple[float, ...], epsilon: float, delta: float) -> float:
-    """The refined lower bound (`spec`: refined), or the one without privacy for an algorithm that has none."""
+    """The refined lower bound (docs/regimes.md), or the one without privacy for an algorithm that has none."""
     time = refined_time(means, epsilon).time if is_private(algorithm) else kl_time(means).time
     return time * refined_nats(delta)
 

@@ -50,7 +50,7 @@ class TopTwo(NamedTuple):
 
 def start_estimates(constants: SamplingConstants) -> Estimates:
     """The state of rules that need estimates only."""
-    return Estimates(new_record(constants.arms, 0), np.zeros(constants.arms))
+    return Estimates(new_record(constants.arms), np.zeros(constants.arms))
 
 
 def start_top_two(constants: SamplingConstants) -> TopTwo:
@@ -58,7 +58,7 @@ def start_top_two(constants: SamplingConstants) -> TopTwo:
     arms = constants.arms
     leader = np.full(1, -1)
     led = np.zeros(arms, np.int64)
-    return TopTwo(new_record(arms, 0), np.zeros(arms), leader, led, np.zeros(arms, np.int64), np.zeros(arms))
+    return TopTwo(new_record(arms), np.zeros(arms), leader, led, np.zeros(arms, np.int64), np.zeros(arms))
 
 
 def first_release_missing(record: Record) -> bool:

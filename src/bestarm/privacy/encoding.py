@@ -19,7 +19,6 @@ GRID_BITS: Final = 20
 GRID: Final = 2**GRID_BITS
 
 AS_IS, COIN, ON_GRID = "as-is", "coin", "grid"
-ENCODINGS: Final = (AS_IS, COIN, ON_GRID)
 
 LONGEST_NUMBER: Final = 40
 """Characters an outcome may have: more digits than any measurement, and no way to ask for a number of a gigabyte."""

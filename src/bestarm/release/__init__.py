@@ -1,6 +1,5 @@
-"""The laws of releases: noise, probabilities and guarantees of each privacy model. Public; no sampler here."""
+"""The laws of releases: noise and probabilities of each privacy model. Public; no sampler here."""
 
-from bestarm.release.guarantee import Guarantee, approximate_epsilon, guarantee
 from bestarm.release.laws import (
     LOCAL,
     NONE,
@@ -26,12 +25,9 @@ __all__ = [
     "NONE",
     "PURE",
     "ZCDP",
-    "Guarantee",
     "Law",
-    "approximate_epsilon",
     "bet_cap",
     "counted_mean",
-    "guarantee",
     "has_pmf",
     "local_law",
     "log_mgf",

@@ -39,7 +39,7 @@ class Bounds:
 
 
 def bounds(means: Sequence[float] | Floats, epsilon: float, delta: float, beta: float = 0.5) -> Bounds:
-    """Every bound of one problem: the arms' means, the privacy budget epsilon, the risk delta (`spec`: Theorems 2, 5).
+    """Every bound of one problem: the arms' means, the budget epsilon, the risk delta (the paper's Theorems 2 and 5).
 
     `beta` is the leader's share in the paper's algorithm and touches the Gaussian time and Theorem 5's rate only.
     """
