@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks .ci docs/*.py docs/figures/*.py
-# Costs about a third of the suite's time; without: make test COVERAGE=
+# Makes plain tests half as slow again (tests/conftest.py spares the long ones); without: make test COVERAGE=
 COVERAGE ?= --cov --cov-report=term:skip-covered
 PIP := -m pip install --quiet --disable-pip-version-check
 
