@@ -46,4 +46,4 @@ def test_wrapping_fills_paragraphs_and_leaves_the_rest() -> None:
     assert found[-1] == "1. another"
     assert max(map(len, found)) <= 120
     assert not re.search(r"^- minus", wrapped(f"{'x' * 117} a - minus\n"), re.M), "a dash would begin a list"
-    assert "`--one --two`" in wrapped(f"{'x' * 111} `--one --two` three\n")
+    assert "`one two`" in wrapped(f"{'x' * 113} `one two` three\n")
