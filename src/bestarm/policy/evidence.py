@@ -112,7 +112,7 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
     cells = new_cells(arms, constants.indifference)
     plan = new_plan(arms, constants.first)
     return Evidence(
-        new_record(arms, 0),
+        new_record(arms),
         cells,
         beliefs,
         plan,

@@ -10,7 +10,7 @@ import math
 from typing import Final
 
 from bestarm.policy.record import FloatArray
-from bestarm.release.laws import Law, log_pmf, noise_variance, outcome_mean
+from bestarm.release.laws import Law, log_pmf, noise_variance
 from bestarm.rules import rule
 
 POINTS: Final = 64
@@ -96,9 +96,3 @@ def gather(
 def resolution(law: Law, n: float) -> float:
     """The difference in means that a batch of n can just about see."""
     return math.sqrt(TYPICAL_VARIANCE / n + 0.5 * noise_variance(law) / (n * n)) / law.slope
-
-
-@rule(inline=False)
-def plain_estimate(law: Law, n: float, r: float) -> float:
-    """The mean of outcomes that a single release suggests, kept within [0, 1]."""
-    return min(max(outcome_mean(law, r / n), 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""`bestarm algorithms`, `simulate` and `reproduce` as a user types them."""
+"""`bestarm algorithms` and `simulate` as a user types them."""
 
 from __future__ import annotations
 
@@ -109,14 +109,6 @@ def test_bad_input_is_one_sentence_and_status_two(arguments: list[str], capsys: 
     assert shown.out == ""
     assert len(shown.err.strip().splitlines()) == 1
     assert "Traceback" not in shown.err
-
-
-def test_reproduce_refuses_an_unknown_figure_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["reproduce", "--figure", "7", "--out", str(tmp_path / "here")]) == 2
-    assert "figure" in capsys.readouterr().err
-    assert not (tmp_path / "here").exists()
 
 
 def test_version_and_quick_imports() -> None:
