@@ -21,8 +21,8 @@ from bestarm.rules import rule
 
 MOST_CAP: Final = 600.0
 """Finite caps are at most this many nats, so that their exponentials are finite."""
-STEEPEST: Final = 60.0
-"""`curve_of_slope` looks for no steepness beyond this multiple of the slope it is asked for."""
+STEEPEST: Final = 50.0
+"""`curve_of_slope` looks for no steepness beyond this multiple of the budget."""
 HALVINGS: Final = 100
 """More than `curve_of_slope` ever takes."""
 EXACT: Final = 1e-14
@@ -102,13 +102,16 @@ def curve_of_slope(law: Law, slope: float, cap: float) -> Curve:
     if law.kind != PURE or cap == math.inf:
         return Curve(slope, cap, tangents(law, slope, cap).cost, slope)
     held = min(cap, MOST_CAP)
+    if slope >= law.budget:  # one step of noise less is at most e^(budget step) less likely
+        return Curve(slope, held, math.inf, slope)
     low = math.log(slope)
-    high = low + math.log(STEEPEST)
-    found = laplace_tangents(law.budget, law.step, STEEPEST * slope, held)
+    steepest = min(STEEPEST * law.budget, MOST_CAP / law.step)
+    high = math.log(steepest)
+    found = laplace_tangents(law.budget, law.step, steepest, held)
     if found.most < slope:
         return Curve(slope, held, math.inf, slope)
     above = math.log(0.5 * (found.least + found.most) / slope)
-    found = laplace_tangents(law.budget, law.step, slope, held)
+    found = laplace_tangents(law.budget, law.step, math.exp(low), held)
     below = math.log(0.5 * (found.least + found.most) / slope)
     middle = low
     for attempt in range(HALVINGS):
