@@ -23,8 +23,8 @@ MOST_CAP: Final = 600.0
 """Finite caps are at most this many nats, so that their exponentials are finite."""
 STEEPEST: Final = 50.0
 """`curve_of_slope` looks for no steepness beyond this multiple of the budget."""
-HALVINGS: Final = 100
-"""More than `curve_of_slope` ever takes."""
+ATTEMPTS: Final = 60
+"""After so many, `curve_of_slope` takes it that there is no such curve; it finds one within ten or so."""
 EXACT: Final = 1e-14
 """Relative error of a slope; bets are charged more than that for it."""
 
@@ -97,7 +97,9 @@ def curve(law: Law, steep: float, cap: float) -> Curve:
 def curve_of_slope(law: Law, slope: float, cap: float) -> Curve:
     """The curve with this cap among whose tangents is the slope; of infinite cost if there is none.
 
-    The flatter a curve becomes at its cap, the steeper it has to be to have the slope at all.
+    The flatter a curve becomes at its cap, the steeper it has to be to have the slope at all. The logarithm of its
+    slope is a concave function of the logarithm of its steepness or nearly so; secants find the steepness in a few
+    steps, within bounds that close in.
     """
     if law.kind != PURE or cap == math.inf:
         return Curve(slope, cap, tangents(law, slope, cap).cost, slope)
@@ -105,30 +107,26 @@ def curve_of_slope(law: Law, slope: float, cap: float) -> Curve:
     if slope >= law.budget:  # one step of noise less is at most e^(budget step) less likely
         return Curve(slope, held, math.inf, slope)
     low = math.log(slope)
-    steepest = min(STEEPEST * law.budget, MOST_CAP / law.step)
-    high = math.log(steepest)
-    found = laplace_tangents(law.budget, law.step, steepest, held)
-    if found.most < slope:
-        return Curve(slope, held, math.inf, slope)
-    above = math.log(0.5 * (found.least + found.most) / slope)
-    found = laplace_tangents(law.budget, law.step, math.exp(low), held)
-    below = math.log(0.5 * (found.least + found.most) / slope)
-    middle = low
-    for attempt in range(HALVINGS):
+    high = math.log(min(STEEPEST * law.budget, MOST_CAP / law.step))
+    at = low
+    before = low
+    short_before = 0.0
+    for attempt in range(ATTEMPTS):
+        found = laplace_tangents(law.budget, law.step, math.exp(at), held)
         if holds(found, slope):
-            break
-        # False position, with a halving in between so that neither end can stick.
-        middle = 0.5 * (low + high) if attempt % 3 == 2 else low - below * (high - low) / (above - below)
-        found = laplace_tangents(law.budget, law.step, math.exp(middle), held)
-        off = math.log(0.5 * (found.least + found.most) / slope)
-        if off < 0.0:
-            low = middle
-            below = off
+            return Curve(math.exp(at), held, found.cost, slope)
+        short = math.log(slope / (0.5 * (found.least + found.most)))
+        if short > 0.0:
+            low = at
         else:
-            high = middle
-            above = off
-    cost = found.cost if holds(found, slope) else math.inf
-    return Curve(math.exp(middle), held, cost, slope)
+            high = at
+        rise = (short_before - short) / (at - before) if attempt > 0 and at != before else 1.0
+        before = at
+        short_before = short
+        at = at + short / rise if rise > 0.0 else high
+        if not low < at < high:
+            at = 0.5 * (low + high)
+    return Curve(slope, held, math.inf, slope)
 
 
 @rule
