@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from bestarm.design import Design
 from bestarm.errors import InputError
 from bestarm.policy import evidence, evidence_cells
-from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm, Design
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.evidence_cells import Cells, cut, join, least_wealth, new_cells, strike_out
 from bestarm.policy.evidence_plan import batch_for, expected_evidence
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import assign, open_batch, release
 from bestarm.release import no_privacy, pure_law, zcdp_law
 
@@ -53,7 +55,7 @@ def test_wealth_of_the_true_cell_does_not_grow_on_average(name: str) -> None:
     # Two whole first batches and the first release of the second stage, over every possible outcome.
     algorithm = CATALOGUE[name]
     first = 4
-    constants = algorithm.constants(Design(2, 0.05, math.inf, "none"))._replace(first=first)
+    constants = algorithm.constants(Numbers(2, 0.05, no_privacy()))._replace(first=first)
     means = (0.55, 0.5)
     after_first = after_second = 0.0
     for a, b in itertools.product(range(first + 1), repeat=2):
@@ -84,7 +86,7 @@ def test_no_release_is_expected_to_raise_any_wealth(
 ) -> None:
     """From states in the middle of trials: whatever mean an arm's hypothesis gives, its wealth does not grow."""
     algorithm = CATALOGUE[name]
-    constants = algorithm.constants(Design(4, 0.2, math.inf, "none", indifference=indifference))
+    constants = algorithm.constants(Numbers(4, 0.2, no_privacy(), indifference))
     rng = np.random.default_rng(6)
     checked = 0
     for _ in range(12):
@@ -130,7 +132,7 @@ def test_no_release_is_expected_to_raise_any_wealth(
 def test_cells_are_the_minimum_over_a_dense_grid(name: str) -> None:
     """Each mean carries the product of the bets of the cells it has been in; the smallest of them is the evidence."""
     algorithm = CATALOGUE[name]
-    constants = algorithm.constants(Design(3, 0.01, 1.0))
+    constants = algorithm.constants(Numbers(3, 0.01, pure_law(1.0)))
     state = algorithm.start(constants)
     rng = np.random.default_rng(8)
     grid = np.linspace(0, 1, 4001)
@@ -184,7 +186,7 @@ def test_cells_stop_at_their_number() -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_arms_recruit_until_their_batch_is_full_and_then_ahead_of_the_next_stage(name: str) -> None:
     algorithm = CATALOGUE[name]
-    constants = algorithm.constants(Design(3, 0.05, 1.0))
+    constants = algorithm.constants(Numbers(3, 0.05, pure_law(1.0)))
     state = algorithm.start(constants)
     assert recruiting(algorithm, state, constants) == [0, 1, 2]
     size = algorithm.size(state, constants, 0)
@@ -207,7 +209,7 @@ def test_arms_recruit_until_their_batch_is_full_and_then_ahead_of_the_next_stage
 @pytest.mark.parametrize("name", FORMS)
 def test_ties_end_within_the_indifference_zone(name: str) -> None:
     algorithm = CATALOGUE[name]
-    constants = algorithm.constants(Design(3, 0.05, 2.0, indifference=0.2))
+    constants = algorithm.constants(Numbers(3, 0.05, pure_law(2.0), 0.2))
     rng = np.random.default_rng(2)
     for _ in range(3):
         state = algorithm.start(constants)
@@ -223,7 +225,7 @@ def test_ties_end_within_the_indifference_zone(name: str) -> None:
 
 def test_a_new_leader_inherits_only_the_principal_of_an_indifferent_trial() -> None:
     algorithm = CATALOGUE["evidence"]
-    constants = algorithm.constants(Design(3, 0.01, math.inf, "none", indifference=0.1))
+    constants = algorithm.constants(Numbers(3, 0.01, no_privacy(), 0.1))
     state = algorithm.start(constants)
     first = constants.first
     for arm, share in ((0, 1.0), (1, 0.5), (2, 0.0)):
@@ -244,7 +246,7 @@ def test_a_new_leader_inherits_only_the_principal_of_an_indifferent_trial() -> N
 
 def test_an_arm_that_was_struck_out_comes_back_when_the_rest_drags_on() -> None:
     algorithm = CATALOGUE["evidence"]
-    constants = algorithm.constants(Design(3, 0.05, 3.0))
+    constants = algorithm.constants(Numbers(3, 0.05, pure_law(3.0)))
     rng = np.random.default_rng(1)
     state = algorithm.start(constants)
     unlucky = True
@@ -264,7 +266,7 @@ def test_an_arm_that_was_struck_out_comes_back_when_the_rest_drags_on() -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_standings_and_words(name: str) -> None:
     algorithm = CATALOGUE[name]
-    constants = algorithm.constants(Design(3, 0.05, 5.0))
+    constants = algorithm.constants(Numbers(3, 0.05, pure_law(5.0)))
     labels = ["5 mg", "10 mg", "20 mg"]
     state = algorithm.start(constants)
     assert algorithm.standings is not None
@@ -286,19 +288,22 @@ def test_standings_and_words(name: str) -> None:
 
 
 def test_forms_follow_the_outcomes_and_the_privacy_model() -> None:
-    def tilted(name: str, **design: Any) -> bool:
-        return bool(CATALOGUE[name].constants(Design(3, 0.05, 1.0, **design)).tilted)
+    def constants(name: str, **given: Any) -> Any:
+        plan: dict[str, Any] = {"arms": 3, "delta": 0.05, "epsilon": 1, "outcomes": "binary", "algorithm": name}
+        return CATALOGUE[name].constants(Design.make(**(plan | given)).numbers())
 
-    assert not tilted("evidence")
-    assert tilted("evidence", binary=False)
-    assert tilted("evidence", privacy="zcdp", rho=0.1)
-    assert not tilted("evidence", privacy="local", binary=False)
-    assert not tilted("evidence-likelihood", binary=False)
-    assert tilted("evidence-tilted")
-    assert CATALOGUE["evidence"].constants(Design(3, 0.05, 1.0, binary=False)).law.step == 2.0**-20
-    assert CATALOGUE["evidence-likelihood"].constants(Design(3, 0.05, 1.0, binary=False)).law.step == 1.0
+    assert not constants("evidence").tilted
+    assert constants("evidence", outcomes="unit").tilted
+    assert constants("evidence", privacy="none", outcomes="unit").tilted
+    assert not constants("evidence", privacy="none").tilted
+    assert constants("evidence", privacy="zcdp", rho=0.1).tilted
+    assert not constants("evidence", privacy="local", outcomes="unit").tilted
+    assert not constants("evidence-likelihood", outcomes="unit").tilted
+    assert constants("evidence-tilted").tilted
+    assert constants("evidence", outcomes="unit").law.step == 2.0**-20
+    assert constants("evidence-likelihood", outcomes="unit").law.step == 1.0
     with pytest.raises(InputError):
-        tilted("evidence", privacy="zcdp")
+        constants("evidence", privacy="zcdp")
 
 
 @pytest.mark.parametrize("law", [pure_law(0.01), pure_law(2.0), no_privacy(), zcdp_law(0.001)])

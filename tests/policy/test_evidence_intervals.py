@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bestarm.errors import InputError
-from bestarm.policy.algorithm import UNDECIDED, Design
+from bestarm.policy.algorithm import UNDECIDED
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.evidence_intervals import (
     Batch,
@@ -18,6 +18,7 @@ from bestarm.policy.evidence_intervals import (
     log_weight,
     tilted_evidence,
 )
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import assign, open_batch, release
 from bestarm.release import Law, local_law, log_pmf, no_privacy, pure_law, zcdp_law
 
@@ -50,7 +51,7 @@ def test_intervals_hold_over_whole_runs(tilted: bool) -> None:
     """At level 80%, at most a fifth of runs may miss an arm's mean at any of their releases; few do."""
     algorithm = CATALOGUE["evidence"]
     means, alpha, runs = (0.8, 0.6), 0.2, 80
-    constants = algorithm.constants(Design(2, 0.05, 2.0))
+    constants = algorithm.constants(Numbers(2, 0.05, pure_law(2.0)))
     form = tilted_evidence if tilted else likelihood_evidence
     missed = 0
     for run in range(runs):

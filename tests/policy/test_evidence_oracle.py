@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from bestarm.policy.algorithm import UNDECIDED, Design
+from bestarm.policy.algorithm import UNDECIDED
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import assign, open_batch, release
+from bestarm.release import no_privacy, pure_law
 from tests.naive.evidence import Model, Oracle
 
 
@@ -32,8 +34,8 @@ def test_every_release_is_weighed_as_the_oracle_does(epsilon: float | None, tilt
     delta = float(rng.choice([0.01, 0.2]))
     means = rng.uniform(0.1, 0.9, arms)
     algorithm = CATALOGUE["evidence-tilted" if tilted else "evidence"]
-    privacy = "none" if epsilon is None else "pure"
-    constants = algorithm.constants(Design(arms, delta, math.inf if epsilon is None else epsilon, privacy))
+    law = no_privacy() if epsilon is None else pure_law(epsilon)
+    constants = algorithm.constants(Numbers(arms, delta, law))
     state = algorithm.start(constants)
     oracle = Oracle(Model(epsilon, tilted), arms, delta)
     weights = np.zeros(arms)

@@ -7,16 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Design
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import assign, open_batch, release
+from bestarm.release import pure_law
 
 
 @pytest.mark.parametrize("delay", [0, 40, 400])
 @pytest.mark.parametrize("seed", range(5))
 def test_somebody_always_recruits(delay: int, seed: int) -> None:
     algorithm = CATALOGUE["evidence"]
-    constants = algorithm.constants(Design(arms=4, delta=0.05, epsilon=1.0))
+    constants = algorithm.constants(Numbers(4, 0.05, pure_law(1.0)))
     state = algorithm.start(constants)
     record = state.record
     rng = np.random.default_rng(seed)

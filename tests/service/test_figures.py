@@ -49,17 +49,17 @@ def test_colours_are_given_in_one_place() -> None:
 
 def test_a_long_trial_is_not_drawn_in_full_and_says_so(view: PublicView) -> None:
     last = view.releases[-1]
-    long: Any = replace(view, releases=[replace(last, batch=n) for n in range(1, figures.MOST_SHOWN + 8)])
+    long: Any = replace(view, releases=[replace(last, stage=n) for n in range(1, figures.MOST_SHOWN + 8)])
     drawn = figures.timeline_figure(long)
     assert drawn.count("<circle") == figures.MOST_SHOWN
-    assert "batch 8:" in drawn
-    assert "batch 7:" not in drawn
+    assert "stage 8:" in drawn
+    assert "stage 7:" not in drawn
     assert "first 7 are not drawn" in figures.timeline_said(long)
     assert "not drawn" not in figures.timeline_said(view)
 
 
 def test_what_lies_outside_stands_hollow_at_the_edge(view: PublicView) -> None:
-    last = replace(view.releases[-1], value=100.0 * view.releases[-1].size)
+    last = replace(view.releases[-1], value=100.0 * view.releases[-1].sizes[0])
     drawn = figures.timeline_figure(replace(view, releases=[last]))
     assert re.search(r'cy="0\.00%".*class="dot arm-\d hollow"', drawn)
     assert "past the end of the scale" in figures.estimates_said(

@@ -10,15 +10,15 @@ import pytest
 
 import bestarm as ba
 from bestarm.errors import InputError, OperationError
-from bestarm.planning.process import PlanProcess
-from bestarm.service.plans import MOST_SAMPLES, WAITING, Planner, PlanQuestion
+from bestarm.planning import Question
+from bestarm.service.plans import MOST_ARMS, MOST_PARTICIPANTS, WAITING, Planner, Simulation, to_be_planned
 
-QUICK = PlanQuestion(epsilon=1.0, delta=0.2, arms=2, gap=0.8, algorithm="dp-se", runs=5)
-ENDLESS = PlanQuestion(epsilon=0.01, delta=1e-6, arms=2, gap=1e-5, algorithm="dp-se", runs=1000)
+QUICK = to_be_planned(epsilon=1.0, delta=0.2, arms=2, gap=0.8, algorithm="dp-se", runs=5)
+ENDLESS = to_be_planned(epsilon=0.01, delta=1e-6, arms=2, gap=1e-5, algorithm="dp-se", runs=1000)
 LONG_ENOUGH = 120.0
 
 
-def waited_for(planner: Planner, question: PlanQuestion) -> dict[str, Any]:
+def waited_for(planner: Planner, question: Question) -> dict[str, Any]:
     deadline = time.monotonic() + LONG_ENOUGH
     while (found := planner.ask(question)) is None:
         assert time.monotonic() < deadline
@@ -26,50 +26,54 @@ def waited_for(planner: Planner, question: PlanQuestion) -> dict[str, Any]:
     return found
 
 
-def begun(process: PlanProcess) -> Any:
+def begun(simulation: Simulation) -> Any:
     """The process, once there is one."""
     deadline = time.monotonic() + LONG_ENOUGH
-    while process._process is None:
+    while simulation._process is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    return process._process
+    return simulation._process
 
 
 def test_the_answer_is_the_librarys() -> None:
     planner = Planner()
     found = waited_for(planner, QUICK)
     planner.close()
-    expected = ba.plan(epsilon=1.0, delta=0.2, arms=2, gap=0.8, algorithm="dp-se", runs=5, max_samples=MOST_SAMPLES)
+    asked: dict[str, Any] = {"epsilon": 1.0, "delta": 0.2, "arms": 2, "gap": 0.8, "algorithm": "dp-se", "runs": 5}
+    expected = ba.plan(**asked, max_participants=MOST_PARTICIPANTS)
     assert found["expected_samples"] == expected.expected_samples
     assert [p["p90_samples"] for p in found["by_epsilon"]] == [p.p90_samples for p in expected.by_epsilon]
 
 
 def test_a_plan_that_takes_too_long_is_given_up() -> None:
-    process = PlanProcess(patience=0.2)
+    simulation = Simulation(patience=0.2)
     with pytest.raises(OperationError, match="longer than"):
-        process.plan(ENDLESS.arguments())
-    assert begun(process).returncode is not None, "nothing goes on computing"
+        simulation(ENDLESS)
+    assert begun(simulation).exitcode is not None, "nothing goes on computing"
 
 
 def test_closing_ends_what_is_being_computed() -> None:
     planner = Planner()
     assert planner.ask(ENDLESS) is None
-    running = begun(planner._process)
+    running = begun(planner._simulation)
     planner.close()
-    assert running.wait(LONG_ENOUGH) != 0
+    running.join(LONG_ENOUGH)
+    assert running.exitcode not in (None, 0)
     with pytest.raises(OperationError, match="any more"):
-        planner._process.plan(QUICK.arguments())
+        planner._simulation(QUICK)
 
 
-def test_what_the_library_refuses_is_refused_in_its_words() -> None:
+def test_what_is_wrong_with_a_question_is_said_at_once() -> None:
     with pytest.raises(InputError, match="none such"):
-        PlanProcess(LONG_ENOUGH).plan(QUICK.arguments() | {"algorithm": "none such"})
+        to_be_planned(epsilon=1.0, delta=0.2, arms=2, gap=0.8, algorithm="none such")
+    with pytest.raises(InputError, match=f"at most {MOST_ARMS}"):
+        to_be_planned(epsilon=1.0, delta=0.2, arms=MOST_ARMS + 1, gap=0.8)
 
 
 def test_one_at_a_time_and_not_too_many() -> None:
     running, most, lock, go = 0, 0, threading.Lock(), threading.Event()
 
-    def compute(question: PlanQuestion) -> dict[str, Any]:
+    def compute(question: Question) -> dict[str, Any]:
         nonlocal running, most
         with lock:
             running += 1
@@ -80,7 +84,7 @@ def test_one_at_a_time_and_not_too_many() -> None:
         return {"seed": question.seed}
 
     planner = Planner(compute)
-    questions = [PlanQuestion(epsilon=1.0, delta=0.1, arms=2, gap=0.2, seed=seed) for seed in range(WAITING)]
+    questions = [to_be_planned(epsilon=1.0, delta=0.1, arms=2, gap=0.2, seed=seed) for seed in range(WAITING)]
     assert [planner.ask(question) for question in questions] == [None] * WAITING
     with pytest.raises(OperationError, match="other plans"):
         planner.ask(QUICK)

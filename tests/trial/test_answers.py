@@ -41,6 +41,8 @@ def finite(value: Any) -> Any:
         return replace(value, **{field.name: finite(getattr(value, field.name)) for field in fields(value)})
     if isinstance(value, tuple):
         return tuple(map(finite, value))
+    if isinstance(value, dict):
+        return {key: finite(one) for key, one in value.items()}
     return 0.5 if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -13,19 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.errors import InputError
-from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Design
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED
 from bestarm.policy.evidence_belief import POINTS, gather, log_densities, summarise
 from bestarm.policy.evidence_bets import Slip, log_bet, new_slip, write_slip
 from bestarm.policy.evidence_cells import Cells, cut, least_wealth, new_cells, restart, strike_out
 from bestarm.policy.evidence_plan import Plan, first_batch, new_plan, plan_stage
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray, IntArray, Record, new_record
-from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
+from bestarm.release.laws import Law, has_pmf
+from bestarm.rules import rule
 
 AHEAD = 1.0
 """A batch that opens before its stage holds this share of the people that its arm has: small ones are poor value."""
-GRID_BITS = 20
-"""Outcomes that are not binary are rounded at random to multiples of 2^-20 before central noise is added."""
 
 RECALL = 6.0
 """An arm that is out gets a second look each time the leader's total has grown by this factor."""
@@ -79,41 +78,27 @@ class Evidence(NamedTuple):
     """The share of an arm's wealth that is staked on its champion, as of the last release."""
 
 
-def law_of(design: Design, tilted: bool) -> Law:
-    """The law of releases that the design promises."""
-    bits = 0 if design.binary or not tilted else GRID_BITS
-    if design.privacy == "pure":
-        return pure_law(design.epsilon, bits)
-    if design.privacy == "local":
-        return local_law(design.epsilon)
-    if design.privacy == "zcdp":
-        if design.rho is None:
-            raise InputError("The privacy model zcdp needs --rho, a positive number.")
-        return zcdp_law(design.rho, bits)
-    return no_privacy()
-
-
-def evidence_constants(design: Design) -> EvidenceConstants:
+def evidence_constants(design: Numbers) -> EvidenceConstants:
     """Likelihood form wherever what is counted is binary and its law is known in closed form, else tilted form."""
-    return _constants(design, design.privacy == "zcdp" or not (design.binary or design.privacy == "local"))
+    return _constants(design, not has_pmf(design.law))
 
 
-def tilted_constants(design: Design) -> EvidenceConstants:
+def tilted_constants(design: Numbers) -> EvidenceConstants:
     """Tilted form whatever the outcomes."""
     return _constants(design, True)
 
 
-def likelihood_constants(design: Design) -> EvidenceConstants:
+def likelihood_constants(design: Numbers) -> EvidenceConstants:
     """Likelihood form; outcomes that are not binary become so by a coin."""
     return _constants(design, False)
 
 
-def _constants(design: Design, tilted: bool) -> EvidenceConstants:
-    law = law_of(design, tilted)
+def _constants(design: Numbers, tilted: bool) -> EvidenceConstants:
     threshold = math.log(1.0 / design.delta)
-    return EvidenceConstants(design.arms, law, tilted, threshold, float(design.indifference), first_batch(law))
+    return EvidenceConstants(design.arms, design.law, tilted, threshold, design.difference, first_batch(design.law))
 
 
+@rule(allocates=True)
 def start_evidence(constants: EvidenceConstants) -> Evidence:
     """Nothing released yet; a flat belief for every arm."""
     arms = constants.arms
@@ -140,6 +125,7 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
     )
 
 
+@rule(inline=False)
 def size_of_stage(state: Evidence, constants: EvidenceConstants, arm: int) -> int:
     """The size that the stage's plan foresees; a batch that opens ahead of its stage is a share of what the arm has."""
     if state.record.opened[arm] < state.plan.due[arm]:
@@ -147,6 +133,7 @@ def size_of_stage(state: Evidence, constants: EvidenceConstants, arm: int) -> in
     return math.ceil(AHEAD * float(state.record.places[arm]))
 
 
+@rule(inline=False)
 def recruit_side_by_side(state: Evidence, constants: EvidenceConstants, weights: FloatArray) -> int:
     """Every arm whose batch of this stage has free places, in proportion to the batches' sizes.
 
@@ -172,11 +159,13 @@ def recruit_side_by_side(state: Evidence, constants: EvidenceConstants, weights:
     return SEVERAL
 
 
+@rule(inline=False)
 def takes_part(state: Evidence, arm: int) -> bool:
     """Whether the arm is still in and has a batch in this stage."""
     return bool(state.plan.size[arm] > 0 and state.cells.left[arm] > 0)
 
 
+@rule(inline=False)
 def only_one_left(state: Evidence, constants: EvidenceConstants) -> int:
     """The last arm that is not out; the leader, should a release have struck out all at once."""
     left = UNDECIDED
@@ -188,6 +177,7 @@ def only_one_left(state: Evidence, constants: EvidenceConstants) -> int:
     return left if left != UNDECIDED else int(state.leader[0])
 
 
+@rule(inline=False)
 def weigh_release(state: Evidence, constants: EvidenceConstants, arm: int) -> None:
     """Settle the bets on a release, learn from it, and plan the next stage when this one is complete."""
     record = state.record
@@ -222,6 +212,7 @@ def weigh_release(state: Evidence, constants: EvidenceConstants, arm: int) -> No
         begin_stage(state, constants)
 
 
+@rule(inline=False)
 def choose_champions(state: Evidence, constants: EvidenceConstants) -> None:
     """Fix champions and stakes for all arms before any bet is settled: they must not depend on the release."""
     for b in range(constants.arms):
@@ -229,6 +220,7 @@ def choose_champions(state: Evidence, constants: EvidenceConstants) -> None:
         state.trust[b] = trust_in(state, constants, int(state.champion[b]), b) if state.champion[b] >= 0 else 0.0
 
 
+@rule(inline=False)
 def champion_of(state: Evidence, constants: EvidenceConstants, b: int) -> int:
     """The arm whose releases speak against b being the best: the leader, or for the leader the next best; or -1."""
     leader = int(state.leader[0])
@@ -243,6 +235,7 @@ def champion_of(state: Evidence, constants: EvidenceConstants, b: int) -> int:
     return champion
 
 
+@rule(inline=False)
 def trust_in(state: Evidence, constants: EvidenceConstants, champion: int, b: int) -> float:
     """About how likely the champion is the best of all arms but b: the share of the wealth that is staked on it."""
     beliefs = state.beliefs
@@ -255,6 +248,7 @@ def trust_in(state: Evidence, constants: EvidenceConstants, champion: int, b: in
     return trust
 
 
+@rule(inline=False)
 def settle(state: Evidence, constants: EvidenceConstants, b: int, n: float, r: float, up: bool) -> None:
     """Multiply the wealth of b's cells by the bets on a release of its champion (`up`) or of b itself."""
     cells = state.cells
@@ -276,6 +270,7 @@ def settle(state: Evidence, constants: EvidenceConstants, b: int, n: float, r: f
     strike_out(cells, b, constants.threshold)
 
 
+@rule(inline=False)
 def follow(state: Evidence, constants: EvidenceConstants) -> None:
     """Let the arm with the highest estimate lead, among those that are left.
 
@@ -300,6 +295,7 @@ def follow(state: Evidence, constants: EvidenceConstants) -> None:
             restart(state.cells, b, constants.indifference, state.floor[b])
 
 
+@rule(inline=False)
 def stage_is_complete(state: Evidence, constants: EvidenceConstants) -> bool:
     """Whether every batch of the stage that still matters has been released."""
     for arm in range(constants.arms):
@@ -308,6 +304,7 @@ def stage_is_complete(state: Evidence, constants: EvidenceConstants) -> bool:
     return True
 
 
+@rule(inline=False)
 def begin_stage(state: Evidence, constants: EvidenceConstants) -> None:
     """Plan the batches of the next stage."""
     leader = int(state.leader[0])
@@ -334,6 +331,7 @@ def begin_stage(state: Evidence, constants: EvidenceConstants) -> None:
             state.plan.due[arm] = state.record.released[arm] + 1
 
 
+@rule(inline=False)
 def recall(state: Evidence, constants: EvidenceConstants) -> None:
     """Look again at arms that have been out for long.
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from bestarm.design import Design
 from bestarm.errors import InputError
-from bestarm.privacy.encoding import exact, text_of
+from bestarm.exact import exact
 from bestarm.service.access import Grant
 from bestarm.service.problems import no_such_trial
-from bestarm.storage.contract import Reading, Store
+from bestarm.storage.contract import Store
 from bestarm.trial.answers import Report
-from bestarm.trial.design import TrialDesign
 from bestarm.trial.public import PublicView
 from bestarm.trial.report import report_of, report_page
 from bestarm.trial.trial import Trial
@@ -29,7 +29,8 @@ FRESH_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class _Seen:
-    mark: tuple[object, ...]
+    mark: int
+    """How many events the public chain had."""
     at: float
     view: PublicView
 
@@ -76,7 +77,7 @@ class Trials:
         with self._looking[name]:
             seen = self._seen.get(name)
             with self.store.reading(name) as reading:
-                mark = public_mark(reading)
+                mark = reading.public_seq
             closes_by_itself = trial.design.follow_up is not None
             if seen is None or seen.mark != mark or (closes_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
                 # The mark is read before the view, so that the view is never older than the mark says.
@@ -93,45 +94,37 @@ class Trials:
 
     def _head(self, name: str) -> str:
         with self.store.reading(name) as reading:
-            return reading.head
+            return reading.public_head
 
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
 
 
-def public_mark(reading: Reading) -> tuple[object, ...]:
-    """What differs after every public event and after no other: outcomes, late or corrected, leave it as it is."""
-    book = reading.book
-    return book.stage, book.people, book.filled, book.released, *book.vacant
-
-
 def record(trial: Trial, outcomes: list[tuple[str, Fraction]], holder: Grant) -> list[str]:
     """Record outcomes for whoever holds this grant, all or none: the one way in for the API and the desk.
 
-    What is answered to a repeated outcome does not depend on what was recorded.
+    What is answered to a repeated outcome does not depend on what was recorded, but for a slip of one's own.
     """
-    return trial.tell_many(outcomes, holder.actor)
+    return trial.tell_many(outcomes, holder.actor, guarded=True)
 
 
-def checked_outcome(design: TrialDesign, outcome: object) -> Fraction:
+def checked_outcome(design: Design, outcome: object) -> Fraction:
     """The outcome as an exact number within the design's bounds; a refusal does not repeat it."""
     try:
-        if isinstance(outcome, str) and ("_" in outcome or not outcome.isascii()):
-            raise InputError("Python's 1_0 and digits of other scripts are more likely slips than numbers.")
         number = exact(outcome, "The outcome")
-        design.scale.to_unit(number)
+        design.outcomes.to_unit(number)
     except InputError:
         raise InputError(f"This outcome cannot be recorded: {allowed_outcomes(design)}.") from None
     return number
 
 
-def allowed_outcomes(design: TrialDesign) -> str:
+def allowed_outcomes(design: Design) -> str:
     """What an outcome may be, in words."""
-    low, high = text_of(Fraction(design.low)), text_of(Fraction(design.high))
-    if design.outcomes == "binary":
-        return f"an outcome of this trial is {low} or {high}"
-    return f"an outcome of this trial is a number from {low} to {high}"
+    outcomes = design.outcomes
+    if outcomes.binary:
+        return f"an outcome of this trial is {outcomes.bounds(' or ')}"
+    return f"an outcome of this trial is a number from {outcomes.bounds(' to ')}"
 
 
 def _fits_address(name: str) -> bool:

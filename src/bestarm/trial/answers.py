@@ -7,12 +7,13 @@ of their own work (`Asked`, `OpenAssignment`, `Verification`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from bestarm.trial.plain import Answer
 
 State = Literal["recruiting", "waiting", "paused", "stopped"]
 """A trial that waits enrols nobody until outcomes come in."""
+ReleaseKind = Literal["sum", "difference"]
 EndedBy = Literal["evidence", "participants", "ended"]
 """The evidence sufficed, the largest number of participants was reached, or a person ended the trial."""
 
@@ -58,11 +59,13 @@ class OpenAssignment(Answer):
 
 @dataclass(frozen=True)
 class Release(Answer):
-    """One release: the noisy sum of a batch, in the outcome's own units."""
+    """One release in the outcome's own units: an arm's noisy sum in a stage, or the difference of two arms' sums."""
 
-    arm: str
-    batch: int
-    size: int
+    stage: int
+    kind: ReleaseKind
+    arms: tuple[str, ...]
+    """The arm; or of a difference the arm whose sum counts, and the arm whose sum is taken off."""
+    sizes: tuple[int, ...]
     value: float
     epsilon: float | None
 
@@ -94,12 +97,24 @@ class RivalEvidence(Answer):
 
 
 @dataclass(frozen=True)
+class RunningStage(Answer):
+    """The stage that people join now, or the one that opens with the next person: its weights, never the next arm."""
+
+    number: int
+    weights: dict[str, float]
+    people: int
+    open: bool
+
+
+@dataclass(frozen=True)
 class Status(Answer):
     """The public state of a trial."""
 
     trial: str
     state: State
     recruiting: tuple[str, ...]
+    stage: RunningStage | None
+    """Of algorithms with coins; null for others, and once the trial has stopped."""
     assigned: dict[str, int]
     releases: tuple[Release, ...]
     estimates: tuple[ArmEstimate, ...]
@@ -134,7 +149,7 @@ class Ledger(Answer):
 
 @dataclass(frozen=True)
 class Report(Answer):
-    """The whole report as data: the design, where the trial stands, the ledger, and the head of the log."""
+    """The whole report as data: the design, where the trial stands, the ledger, and the head of the public chain."""
 
     bestarm: str
     design: dict[str, Any]
@@ -144,8 +159,20 @@ class Report(Answer):
 
 
 @dataclass(frozen=True)
+class Misfit(Answer):
+    """Something that does not fit: the number of the event, or null if the books differ from the log."""
+
+    event: int | None
+    problem: str
+
+
+MOST_MISFITS: Final = 100
+"""So many are listed; all are counted."""
+
+
+@dataclass(frozen=True)
 class Verification(Answer):
-    """What `verify` found: whether everything fits, and the first event that does not."""
+    """What `verify` found: whether everything fits, and what does not."""
 
     ok: bool
     events: int
@@ -153,3 +180,16 @@ class Verification(Answer):
     first_bad: int | None = None
     """The number of the first event that does not fit; None if all do, or if only the books differ from the log."""
     problem: str | None = None
+    """What is wrong with it."""
+    misfits: int = 0
+    """How many things do not fit."""
+    listed: tuple[Misfit, ...] = ()
+    """The first of them."""
+
+    @classmethod
+    def of(cls, events: int, head: str, misfits: list[Misfit]) -> Verification:
+        """From everything that was found."""
+        if not misfits:
+            return cls(True, events, head)
+        first = misfits[0]
+        return cls(False, events, head, first.event, first.problem, len(misfits), tuple(misfits[:MOST_MISFITS]))

@@ -7,11 +7,11 @@ classes of `STYLE`, which a page includes. Positions are percentages, so that li
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from html import escape
 from typing import Final
 
-from bestarm.trial.public import Estimate, PublicView, Released, in_outcome_units
+from bestarm.exact import text_of
+from bestarm.trial.public import Estimate, PublicView, Released, value_in_units
 
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#b0568b", "#b88700", "#2f9bd6", "#46545c")
 """One colour an arm, again from the start after seven; told apart under every kind of colour vision."""
@@ -57,7 +57,7 @@ def estimates_figure(view: PublicView) -> str:
     if not view.releases:
         return ""
     low, high = outcome_range(view)
-    better = "less" if view.design.lower_is_better else "more"
+    better = "less" if view.design.outcomes.lower_is_better else "more"
     ends = f"<span>{low:.3g}</span><span>{better} is better</span><span>{high:.3g}</span>"
     axis = f'<div class="bar scale"><span class="label"></span><span class="ends">{ends}</span></div>'
     return _bars([*(_estimate_row(view, estimate) for estimate in view.estimates), axis])
@@ -88,9 +88,9 @@ def _estimate_row(view: PublicView, estimate: Estimate) -> str:
 def estimates_said(view: PublicView) -> str:
     """What the dots and bands are."""
     low, high = outcome_range(view)
-    said = "The dot is the mean of all released batches of the arm, noise included."
+    said = "The dot is the mean of all released sums of the arm, noise included."
     if any(e.low is not None for e in view.estimates):
-        confidence = f"{100 * (1 - float(Fraction(view.design.delta))):.4g}"
+        confidence = f"{100 * (1 - float(view.design.delta)):.4g}"
         said = (
             "The dot is the estimated mean outcome. The band holds the true mean of every arm, at all times of the "
             f"trial at once, with probability at least {confidence} %."
@@ -124,56 +124,61 @@ def evidence_said(view: PublicView) -> str:
     return (
         "The leading arm is compared with each rival; evidence is counted in nats: 3 nats are odds of about 20 to 1. "
         "The trial stops when every bar has reached the dashed line; stopping then is wrong with probability at most "
-        f"δ = {view.design.delta}, however often one has looked."
+        f"δ = {text_of(view.design.delta)}, however often one has looked."
     )
 
 
 def timeline_figure(view: PublicView) -> str:
-    """Every release in order: its noisy mean, its size by the mark's area."""
-    shown = view.releases[-MOST_SHOWN:]
+    """Every released sum in order: its noisy mean, the number of its people by the mark's area."""
+    shown = released_sums(view)[-MOST_SHOWN:]
     if not shown:
         return ""
     low, high = outcome_range(view)
-    # A small batch's noise can be far outside; such marks stand at the edge, hollow.
+    # The noise of a sum of few people can be far outside; such marks stand at the edge, hollow.
     bottom, top = low - MARGIN * (high - low), high + MARGIN * (high - low)
     drawn = []
     for value in (low, (low + high) / 2, high):
         y = 100 - share_of(value, bottom, top)
         drawn.append(f'<line x1="9%" x2="100%" y1="{y:.2f}%" y2="{y:.2f}%" class="grid"/>')
         drawn.append(f'<text x="8%" y="{y:.2f}%" dy="4" text-anchor="end">{value:g}</text>')
-    biggest = max(release.size for release in shown)
+    biggest = max(release.sizes[0] for release in shown)
     for order, release in enumerate(shown):
         x = 12 + 86 * (order + 0.5) / len(shown)
-        drawn.append(_mark(view, release, x, 3 + 7 * (release.size / biggest) ** 0.5, (bottom, top)))
+        drawn.append(_mark(view, release, x, 3 + 7 * (release.sizes[0] / biggest) ** 0.5, (bottom, top)))
     keys = "".join(
         f'<span class="key {colour_class(arm)}">{escape(label)}</span>' for arm, label in enumerate(view.labels)
     )
-    picture = svg(220, f"{len(shown)} releases in order, each batch's noisy mean", drawn, "timeline")
+    picture = svg(220, f"{len(shown)} releases in order, each sum's noisy mean", drawn, "timeline")
     return f"<figure>{picture}<figcaption>{keys}</figcaption></figure>"
 
 
 def _mark(view: PublicView, release: Released, x: float, radius: float, ends: tuple[float, float]) -> str:
-    mean = in_outcome_units(view.design)(release.value, release.size) / release.size
+    arm, people = release.arms[0], release.sizes[0]
+    mean = value_in_units(view.design, release) / people
     hollow = "" if ends[0] <= mean <= ends[1] else " hollow"
-    label = view.labels[release.arm]
-    said = escape(f"{label}, batch {release.batch}: {release.size:,} people, noisy mean {mean:.3g}")
+    said = escape(f"{view.labels[arm]}, stage {release.stage}: {people:,} people, noisy mean {mean:.3g}")
     place = f'cx="{x:.2f}%" cy="{100 - share_of(mean, *ends):.2f}%" r="{radius:.1f}"'
-    return f'<circle {place} class="dot {colour_class(release.arm)}{hollow}"><title>{said}</title></circle>'
+    return f'<circle {place} class="dot {colour_class(arm)}{hollow}"><title>{said}</title></circle>'
 
 
 def timeline_said(view: PublicView) -> str:
     """What the marks are."""
-    left_out = len(view.releases) - MOST_SHOWN
+    left_out = len(released_sums(view)) - MOST_SHOWN
     return (
-        "Each mark is one batch in the order of release: how high, the noisy mean of its outcomes; how large, the "
-        "number of people in it. Small batches scatter because noise hides the individuals in them; hollow marks lie "
-        "outside the picture." + (f" The first {left_out:,} are not drawn." if left_out > 0 else "")
+        "Each mark is one sum of outcomes in the order of release: how high, its noisy mean; how large, the number of "
+        "its people. Sums of few people scatter because noise hides the individuals in them; hollow marks lie outside "
+        "the picture." + (f" The first {left_out:,} are not drawn." if left_out > 0 else "")
     )
+
+
+def released_sums(view: PublicView) -> list[Released]:
+    """The releases that say something of one arm by itself."""
+    return [release for release in view.releases if release.kind == "sum" and release.sizes[0] > 0]
 
 
 def outcome_range(view: PublicView) -> tuple[float, float]:
     """The outcome's bounds, in its own units."""
-    units = in_outcome_units(view.design)
+    units = view.design.outcomes.sum_in_units
     low, high = sorted((units(0.0, 1), units(1.0, 1)))
     return low, high
 

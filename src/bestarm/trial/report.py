@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from html import escape
 
 from bestarm._version import __version__
+from bestarm.exact import text_of
 from bestarm.trial import figures
-from bestarm.trial.answers import Report
-from bestarm.trial.design import design_in_words
-from bestarm.trial.public import PublicView, assumptions, ledger_of, status_of
+from bestarm.trial.answers import Release, Report
+from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, status_of
 
 STYLE = (
     figures.STYLE
@@ -68,9 +68,10 @@ def report_page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"risk of a wrong recommendation at most {escape(view.design.delta)}, {escape(ledger_of(view).promised)}. "
+        f"risk of a wrong recommendation at most {text_of(view.design.delta)}, {escape(ledger_of(view).promised)}. "
         f"Everything here is computed from releases and public constants.</p>{sections}"
-        f"<footer>bestarm {escape(__version__)} · head of the event log: {escape(head)}</footer></main></body></html>"
+        f"<footer>bestarm {escape(__version__)} · head of the public chain: {escape(head)}</footer>"
+        "</main></body></html>"
     )
 
 
@@ -99,7 +100,7 @@ def _figure(title: str, figure: str, said: str) -> str:
 
 
 def _people(view: PublicView) -> str:
-    counted = [sum(r.size for r in view.releases if r.arm == arm) for arm in range(len(view.labels))]
+    counted = people_released(view)
     rows = [
         (label, f"{view.assigned[arm]:,}", f"{counted[arm]:,}", "yes" if arm in view.recruiting else "")
         for arm, label in enumerate(view.labels)
@@ -116,12 +117,22 @@ def _privacy(view: PublicView) -> str:
         said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(ledger.spent)}.</p>")
     said.append(f"<p>{escape(ledger.why)}</p>")
     rows = [
-        (line.arm, str(line.batch), f"{line.size:,}", f"{line.value:.4f}", _terms(line.terms))
+        (str(line.stage), said_arms(line), said_sizes(line), f"{line.value:.4f}", _terms(line.terms))
         for line in ledger.releases
     ]
-    table = _table(("arm", "batch", "people", "noisy sum", "noise"), rows, (1, 2, 3))
+    table = _table(("stage", "arm", "people", "noisy sum", "noise"), rows, (0, 2, 3))
     said.append(f"<details><summary>All {len(rows)} releases</summary>{table}</details>" if rows else "")
     return _section("Privacy ledger", "".join(said))
+
+
+def said_arms(release: Release) -> str:
+    """The arm of a sum, or the two of a difference, in words."""
+    return " − ".join(release.arms)
+
+
+def said_sizes(release: Release) -> str:
+    """How many people are in a release."""
+    return " + ".join(f"{size:,}" for size in release.sizes)
 
 
 def _terms(terms: dict[str, str | None]) -> str:
@@ -135,7 +146,7 @@ def _assumed(view: PublicView) -> str:
 
 
 def _design(view: PublicView) -> str:
-    rows = design_in_words(view.design)
+    rows = view.design.in_words()
     return _section("The design, fixed at creation", _table(("parameter", "value"), rows, ()))
 
 

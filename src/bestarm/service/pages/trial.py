@@ -18,7 +18,7 @@ from bestarm.service.reports import report_response, safe_filename
 from bestarm.service.trials import Trials
 from bestarm.trial import figures
 from bestarm.trial.moments import moment
-from bestarm.trial.public import PublicView, ledger_of
+from bestarm.trial.public import PublicView, ledger_of, people_released
 
 router = APIRouter()
 
@@ -126,14 +126,13 @@ def _json_file(trials: Trials, name: str) -> Response:
 
 def _shown(view: PublicView, door: Door) -> dict[str, Any]:
     labels = view.labels
-    people_released = sum(r.size for r in view.releases)
     return {
         "view": view,
         "door": door,
-        "design": view.design,
+        "design": view.design.to_json(),
         "recruiting": [labels[arm] for arm in view.recruiting],
         "people": sum(view.assigned),
-        "people_released": people_released,
+        "people_released": sum(people_released(view)),
         "estimates": Markup(figures.estimates_figure(view)),
         "estimates_said": figures.estimates_said(view),
         "evidence": Markup(figures.evidence_figure(view)),
