@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bestarm.checks import EPSILON
 from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, Privacy, resolve
@@ -97,15 +96,6 @@ class Question:
     def private(self) -> bool:
         """Whether epsilon matters."""
         return self.design.privacy != NO_PRIVACY
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return vars(self) | {"means": list(self.means), "design": self.design.to_json()}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Question:
-        """From plain data."""
-        return cls(**data | {"means": tuple(data["means"]), "design": Design.from_json(data["design"])})
 
     def lower_bound(self) -> float | None:
         """What no method can do with less of: `theory.lower_bound`."""

@@ -6,14 +6,16 @@ it is there. A question that was answered before is answered at once.
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from bestarm.errors import InputError, OperationError
-from bestarm.planning.process import PlanProcess
+from bestarm.errors import BestArmError, InputError, OperationError
 from bestarm.planning.question import Question
 
 KEPT: Final = 64
@@ -25,15 +27,16 @@ PATIENCE: Final = 300.0
 MOST_ARMS: Final = 50
 MOST_PARTICIPANTS: Final = 10**7
 
+
 Compute = Callable[[Question], dict[str, Any]]
 
 
 class Planner:
     """Answers questions in the order in which they come."""
 
-    def __init__(self, compute: Compute | None = None, patience: float = PATIENCE) -> None:
-        self._process = PlanProcess(patience)
-        self._compute = compute or self._simulated
+    def __init__(self, compute: Compute | None = None) -> None:
+        self._simulation = Simulation()
+        self._compute = compute or self._simulation
         self._pool: ThreadPoolExecutor | None = None
         self._asked: OrderedDict[Question, Future[dict[str, Any]]] = OrderedDict()
         self._lock = threading.Lock()
@@ -64,12 +67,9 @@ class Planner:
             del self._asked[asked]
         return answer
 
-    def _simulated(self, question: Question) -> dict[str, Any]:
-        return self._process.plan(question)
-
     def close(self) -> None:
         """End what is being computed; questions that wait for their turn are forgotten."""
-        self._process.stop()
+        self._simulation.stop()
         with self._lock:
             pool, self._pool = self._pool, None
             if pool is not None:
@@ -82,3 +82,58 @@ def to_be_planned(means: Sequence[float] | None = None, **asked: Any) -> Questio
     if (asked.get("arms") or len(means or ())) > MOST_ARMS:
         raise InputError(f"A plan takes at most {MOST_ARMS} arms here; plan larger ones with `bestarm plan`.")
     return Question.ask(means, max_participants=MOST_PARTICIPANTS, **asked)
+
+
+class Simulation:
+    """Computes plans, each in a process of its own that can be stopped."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._process: BaseProcess | None = None
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def __call__(self, question: Question) -> dict[str, Any]:
+        """The plan; what is wrong with it comes back as it was raised there."""
+        process, connection = self._start(question)
+        try:
+            if not connection.poll(self._patience):
+                raise OperationError(f"This plan takes longer than {self._patience:g} seconds; ask for a larger gap.")
+            answer = connection.recv()
+        except EOFError as error:
+            raise OperationError("The plan could not be computed.") from error
+        finally:
+            process.kill()
+            process.join()
+            connection.close()
+        if isinstance(answer, BestArmError):
+            raise answer
+        found: dict[str, Any] = answer
+        return found
+
+    def _start(self, question: Question) -> tuple[BaseProcess, Connection]:
+        context = multiprocessing.get_context("spawn")
+        with self._lock:
+            if self._stopped:
+                raise OperationError("Nothing is planned here any more.")
+            ours, theirs = context.Pipe(duplex=False)
+            self._process = context.Process(target=_work, args=(question, theirs), daemon=True)
+            self._process.start()
+            theirs.close()
+            return self._process, ours
+
+    def stop(self) -> None:
+        """End the plan that is being computed, if any, and begin no other."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                self._process.kill()
+
+
+def _work(question: Question, connection: Connection) -> None:
+    from bestarm.planning import answer
+
+    try:
+        connection.send(answer(question).to_dict())
+    except BestArmError as error:
+        connection.send(error)

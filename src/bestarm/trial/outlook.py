@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Book, Reading
+from bestarm.storage.contract import Book, Reading, TrialState
 from bestarm.trial.answers import State, Verdict
 from bestarm.trial.estimates import estimates_of
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.public import PublicView, Released, StageView
 
-STATES: Final[dict[str, State]] = {"open": "recruiting", "paused": "paused", "stopped": "stopped"}
+STATES: Final[dict[TrialState, State]] = {"open": "recruiting", "paused": "paused", "stopped": "stopped"}
 
 
 def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
