@@ -23,8 +23,9 @@ check: .venv/.test
 	$(BIN)/mypy
 	$(BIN)/python docs/wrap.py --check
 
+# Not --quiet: it hides warnings from --strict, too.
 docs: .venv/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site is in out/site: open out/site/index.html"
 
 # What a user gets: the wheel alone, in an environment of its own, away from the sources.
