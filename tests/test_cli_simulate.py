@@ -66,6 +66,19 @@ def test_undecided_runs_are_shown_and_what_does_not_exist_is_null(capsys: pytest
     assert found["error_rate"] == 0
 
 
+def test_options_with_two_names(capsys: pytest.CaptureFixture[str]) -> None:
+    tied = ("simulate", "--means", "0.6,0.6", "--epsilon", "1", "--runs", "3", "--delta", "0.2")
+    capped = run_json(capsys, *tied, "--max-participants", "60")
+    assert {**capped, "seconds": 0} == {**run_json(capsys, *tied, "--max-samples", "60"), "seconds": 0}
+    assert capped["lower_bound_refined"] is None
+    zone = run_json(capsys, *tied, "--difference", "0.3")
+    assert {**zone, "seconds": 0} == {**run_json(capsys, *tied, "--indifference", "0.3"), "seconds": 0}
+    assert zone["undecided"] == 0
+    apart = ("simulate", "--means", "0.9,0.1", "--epsilon", "1", "--runs", "2")
+    assert run_json(capsys, *apart)["lower_bound_refined"] > 0
+    assert run_json(capsys, *apart, "--difference", "0.1")["lower_bound_refined"] is None
+
+
 def test_heuristics_say_so(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["simulate", "--algorithm", "ttucb-published", "--means", "0.9,0.1", "--runs", "3"]
     assert run_json(capsys, *command)["caveat"] == "heuristic threshold, not proven"

@@ -44,6 +44,20 @@ def test_words_and_tables_for_people(capsys: pytest.CaptureFixture[str]) -> None
     assert "high-privacy regime" in text
 
 
+def test_a_difference_leaves_no_lower_bound_and_odd_designs_are_cautioned(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "--means", "0.9,0.2", "--epsilon", "20", "--delta", "0.3", "--runs", "4", "--difference", "0.6"]
+    assert main([*asked, "--json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)
+    assert found["difference"] == 0.6
+    assert found["lower_bound_refined"] is None
+    assert all(point["lower_bound_refined"] is None for point in found["by_epsilon"])
+    cautions = [line for line in shown.err.splitlines() if line.startswith("Caution: ")]
+    assert len(cautions) == 3
+    assert main(asked) == 0
+    assert "No lower bound is known" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("extra", "words"),
     [

@@ -208,9 +208,10 @@ class Design:
 
     def in_words(self) -> list[tuple[str, str]]:
         """Every parameter that is set, with its value, for people to read."""
+        usual = {"beta": "0.5", "s": "2"}
         rows = []
         for key, value in self.to_json().items():
-            if value is not None:
+            if value is not None and value != usual.get(key):
                 shown = ", ".join(value) if isinstance(value, list) else str(value)
                 rows.append((key.replace("_", " "), in_largest_unit(int(value)) if key == "follow_up" else shown))
         return rows

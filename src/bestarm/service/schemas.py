@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bestarm.release.models import Model
 from bestarm.service.access import LONGEST_LABEL
 
 MOST_AT_ONCE = 10_000
@@ -54,7 +55,7 @@ class NewTrial(Sent):
     epsilon: Exact | None = Field(default=None, description="Privacy budget; smaller means more privacy.")
     rho: Exact | None = Field(default=None, description="Privacy budget of the model zcdp.")
     algorithm: str | None = Field(default=None, max_length=100)
-    privacy: Literal["pure", "none", "local", "zcdp"] | None = None
+    privacy: Model | None = None
     outcomes: Literal["unit", "binary"] | None = None
     low: Exact | None = None
     high: Exact | None = None
