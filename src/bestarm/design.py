@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 from bestarm.checks import BETA, DELTA, EXPONENT, Rule, one_of, whole
@@ -151,7 +152,7 @@ class Design:
         """The algorithm with its revision, as in evidence@1."""
         return f"{self.algorithm}@{self.revision}"
 
-    @property
+    @cached_property
     def law(self) -> Law:
         """The law of the trial's releases."""
         return law_of(self.per_outcome, self.encoding)
