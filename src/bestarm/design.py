@@ -18,7 +18,7 @@ from bestarm.durations import duration, in_largest_unit
 from bestarm.errors import InputError
 from bestarm.exact import exact, text_of
 from bestarm.outcomes import Outcomes
-from bestarm.policy.algorithm import Algorithm
+from bestarm.policy.algorithm import Algorithm, Staged
 from bestarm.policy.catalogue import find
 from bestarm.policy.numbers import Numbers
 from bestarm.release.laws import Law
@@ -134,11 +134,20 @@ class Design:
                 f"The algorithm {algorithm.name} does not offer the privacy model {self.privacy.model!r}; "
                 f"it offers: {', '.join(algorithm.privacy)}."
             )
+        if isinstance(algorithm, Staged):
+            self._check_coins(algorithm)
         if self.difference > 0 and not algorithm.supports_indifference:
             raise InputError(
                 f"The algorithm {algorithm.name} takes no smallest difference that matters; use one of the evidence "
                 "algorithms, or leave --difference out."
             )
+
+    def _check_coins(self, algorithm: Staged) -> None:
+        # Whoever was assigned by a coin stays in: leaving people out because of what became of them is no fair coin.
+        if self.withdrawal == "replace":
+            raise InputError(f"The algorithm {algorithm.name} assigns by coins; nobody can be replaced, use impute:X.")
+        if self.allocation == "fixed":
+            raise InputError(f"The algorithm {algorithm.name} assigns by coins; its allocation is random.")
 
     def with_privacy(self, privacy: Privacy) -> Design:
         """The same design with another promise of privacy."""
@@ -333,6 +342,11 @@ def _check(design: Design) -> None:
         whole("The largest number of participants", design.max_participants, len(arms), MOST_PARTICIPANTS)
     if design.follow_up is not None:
         duration(design.follow_up)
+    if design.contributions > 1 and design.follow_up is None:
+        raise InputError(
+            "A trial with several contributions of one person needs a follow-up: when somebody may take part again "
+            "depends on the clock, and not on whether an outcome was reported."
+        )
     _check_budget(design)
     _check_withdrawal(design)
 

@@ -24,6 +24,8 @@ def exact(value: object, what: str) -> Fraction:
     if len(text) > LONGEST_NUMBER:
         raise InputError(f"{what} is written with {len(text)} characters; at most {LONGEST_NUMBER} are allowed.")
     try:
+        if "_" in text or not text.isascii():  # to Python 1_0 is ten, and so are the digits of every script
+            raise InvalidOperation
         number = Decimal(text)
     except InvalidOperation:
         raise InputError(f"{what} is {text!r}, but it has to be a decimal number such as 0.25.") from None

@@ -74,7 +74,7 @@ def test_other_privacy_models(tmp_path: Path, model: str) -> None:
     asked = trial.ask_many([f"p-{n}" for n in range(300)])
     trial.tell_many([(str(a.id), 1) for a in asked])
     ledger = trial.ledger()
-    sums = sum(line["value"] for line in ledger["releases"]), sum(line["size"] for line in ledger["releases"])
+    sums = sum(line["value"] for line in ledger["releases"]), sum(sum(line["sizes"]) for line in ledger["releases"])
     if model == "none":
         assert sums[0] == sums[1]
         assert ledger["promised"] == "no privacy"

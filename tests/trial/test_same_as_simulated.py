@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bestarm.design import Design, resolve
-from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm
-from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm, Batched
+from bestarm.policy.catalogue import CATALOGUE, uniform
 from bestarm.policy.record import FloatArray
+from bestarm.privacy.coins import Coins, PersonalCoins
 from bestarm.simulation import driver
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.trial import Trial
 
+COINS = partial(PersonalCoins, b"k" * 32, "t")
 MOST = 3000
 MEANS = (0.3, 0.8, 0.35)
 
@@ -29,7 +32,7 @@ class Script:
     def __init__(self, values: list[int]) -> None:
         self.values = values
 
-    def encode(self, outcome: Fraction) -> int:
+    def encode(self, outcome: Fraction, coins: Coins) -> int:
         return 0
 
     def release(self, total: int) -> int:
@@ -47,6 +50,7 @@ def rules_for(algorithm: str | Algorithm, **changes: Any) -> Rules:
 def simulated(rules: Rules, seed: int) -> tuple[list[int], list[tuple[int, int, int]], int, int]:
     """A run of the simulator's own driver: arms in order, releases (arm, size, steps), people, verdict."""
     algorithm = rules.algorithm
+    assert isinstance(algorithm, Batched)
     arms: list[int] = []
     releases: list[tuple[int, int, int]] = []
 
@@ -59,21 +63,8 @@ def simulated(rules: Rules, seed: int) -> tuple[list[int], list[tuple[int, int, 
         releases.append((arm, int(size), steps))
         return steps / rules.grid
 
-    drive = driver.release_by_release if algorithm.holds else driver.pull_by_pull
-    people, verdict, _ = drive(
-        np.random.default_rng(seed),
-        None,
-        rules.constants,
-        MOST,
-        np.zeros(3, np.int64),
-        algorithm.start,
-        algorithm.size,
-        algorithm.recruit,
-        assigned,
-        algorithm.released,
-        algorithm.over,
-        draw,
-    )
+    run = driver.driving(replace(algorithm, assigned=assigned), {"draw": draw})
+    people, verdict, _ = run(np.random.default_rng(seed), None, rules.constants, MOST, np.zeros(3, np.int64))
     return arms, releases, people, verdict
 
 
@@ -94,7 +85,7 @@ def test_same_releases_in_same_decisions_out(name: str, seed: int) -> None:
         return arm
 
     door = Script([steps for _, _, steps in releases])
-    desk = Desk(Fold(rules, books, rules.fresh_state()), door, keep, 0, pick)
+    desk = Desk(Fold(rules, books, rules.fresh_state()), door, keep, 0, COINS, pick)
     for person in range(people):
         before = desk.fold.recruiting()
         assert before is not None
@@ -103,7 +94,8 @@ def test_same_releases_in_same_decisions_out(name: str, seed: int) -> None:
         if np.count_nonzero(before) == 1:
             assert assignment.arm == next(coming)
         desk.tell(assignment.number, Fraction(0), "me")
-    live = [(b["arm"], b["size"], b["value"]) for kind, b in log if kind == "released"]
+    arm_of = {b["stage"]: b["champion"] for kind, b in log if kind == "opened"}
+    live = [(arm_of[b["stage"]], b["sizes"][0], b["values"][0]) for kind, b in log if kind == "released"]
     assert live == releases
     assert len(arms) == people
     stopped = books.book.verdict
@@ -118,7 +110,7 @@ def test_an_algorithm_of_ones_own_runs_live(sqlite_place: str) -> None:
     def last_arm(state: Any, constants: Any, weights: FloatArray) -> int:
         return int(weights.size) - 1 if state.record.assigned.min() > 0 else int(state.record.assigned.argmin())
 
-    own = replace(CATALOGUE["uniform"], name="mine", recruit=last_arm)
+    own = replace(uniform(), name="mine", recruit=last_arm)
     trial = Trial.create(sqlite_place, name="t", arms=["a", "b"], epsilon=1, delta=0.1, algorithm=own)
     assert [trial.ask(f"p-{n}").arm for n in range(5)] == ["a", "b", "b", "b", "b"]
     again = Trial.open(sqlite_place, name="t", algorithm=own)
@@ -136,7 +128,7 @@ def test_allocation_is_unpredictable_or_in_fixed_order(sqlite_place: str) -> Non
         weights[:] = (0.5, 0.0, 0.5)
         return SEVERAL
 
-    own = replace(CATALOGUE["uniform"], name="mine", recruit=side_by_side)
+    own = replace(uniform(), name="mine", recruit=side_by_side)
 
     def arms_of(allocation: str) -> str:
         plan: dict[str, Any] = {"arms": ["a", "b", "c"], "epsilon": 1, "delta": 0.1, "algorithm": own}

@@ -202,7 +202,7 @@ def withdraw(
     """Take a person out of the trial, by the rule of its design."""
     with _found(store, name) as trial:
         answer = trial.withdraw(assignment, reason, actor)
-    _answer(answer, "recorded; its batch is closed and stays as it is" if answer == "late" else answer, as_json)
+    _answer(answer, "recorded; its stage is closed and stays as it is" if answer == "late" else answer, as_json)
 
 
 def correct(
@@ -214,7 +214,7 @@ def correct(
     actor: Actor = STAFF,
     as_json: Json = False,
 ) -> None:
-    """Correct an outcome; it counts until its batch closes."""
+    """Correct an outcome; it counts until its stage is released."""
     with _found(store, name) as trial:
         answer = trial.correct(assignment, outcome, reason, actor)
     _answer(answer, "recorded, but too late to be used" if answer == "late" else answer, as_json)
@@ -269,10 +269,16 @@ def ledger(store: Place, name: Name, as_json: Json = False) -> None:
         emit_json(found)
         return
     rows = [
-        (line["arm"], str(line["batch"]), str(line["size"]), number(line["value"]), str(line["terms"]["mechanism"]))
+        (
+            str(line["stage"]),
+            " − ".join(line["arms"]),
+            " + ".join(map(str, line["sizes"])),
+            number(line["value"]),
+            str(line["terms"]["mechanism"]),
+        )
         for line in found["releases"]
     ]
-    show_table(f"Releases of {name}", ("arm", "batch", "people", "noisy sum", "noise"), rows)
+    show_table(f"Releases of {name}", ("stage", "arm", "people", "noisy sum", "noise"), rows)
     spent = found.get("epsilon_exact") or found.get("rho_spent")
     say(f"Promised: {found['promised']}.", *([f"Spent for any one person: {spent}."] if spent else []), found["why"])
     say(*(f"Assumed: {said}" for said in found["assumptions"]))

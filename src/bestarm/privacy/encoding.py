@@ -1,8 +1,8 @@
 """From an outcome as it was reported to the whole number that enters a batch.
 
 An outcome that was read exactly and mapped to [0, 1] (`Outcomes`) becomes an integer: 0/1 as it is, by a coin of that
-probability, or on a grid of 2^-20 with stochastic rounding. Coins keep the mean exactly; they are the trial's own
-randomness and never redrawn.
+probability, or on a grid of 2^-20 with stochastic rounding. Coins keep the mean exactly; they are the person's own
+and never tossed again (`coins`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
+from bestarm.privacy.coins import Coins
 from bestarm.release.models import grid_of
-
-
-class Coins(Protocol):
-    """What encoding needs of a noise source."""
-
-    def coin(self, p: Fraction) -> bool: ...
-    def truthful(self, epsilon: Fraction) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -35,7 +28,7 @@ class Encoder:
         return grid_of(self.encoding)
 
     def encode(self, outcome: Fraction, coins: Coins) -> int:
-        """The integer of an outcome that is already in [0, 1]."""
+        """The integer of an outcome that is already in [0, 1], by the coins of the person whose outcome it is."""
         steps = outcome * self.grid
         whole = math.floor(steps)
         rest = steps - whole

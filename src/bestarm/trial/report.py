@@ -9,7 +9,7 @@ from typing import Any
 from bestarm._version import __version__
 from bestarm.exact import text_of
 from bestarm.trial.figures import estimates_figure, evidence_figure, timeline_figure
-from bestarm.trial.public import PublicView, assumptions, ledger_of, spent, status_of
+from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, spent, status_of
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --muted: #5b6b7b; --line: #d9e0e7; --soft: #f4f7f9; --accent: #0b6e99;
@@ -108,7 +108,7 @@ def _figure(title: str, figure: str, said: str) -> str:
 
 def _intervals_said(view: PublicView) -> str:
     if all(e.low is None for e in view.estimates):
-        return "The dot is the mean of all released batches of an arm, noise included."
+        return "The dot is the mean of all released sums of an arm, noise included."
     return (
         f"The dot is the arm's estimated mean; the bar is an interval that holds the true mean of every arm, at all "
         f"times of the trial at once, with probability at least {1 - float(view.design.delta):.4g}."
@@ -120,11 +120,12 @@ def _evidence_said(view: PublicView) -> str:
 
 
 def _timeline_said(view: PublicView) -> str:
-    return "Each mark is one batch; larger marks are larger batches. Small batches scatter because of the noise."
+    said = "Each mark is one sum of outcomes; larger marks are of more people."
+    return f"{said} Sums of few people scatter because of the noise."
 
 
 def _people(view: PublicView) -> str:
-    counted = [sum(r.size for r in view.releases if r.arm == arm) for arm in range(len(view.labels))]
+    counted = people_released(view)
     rows = [
         (label, f"{view.assigned[arm]:,}", f"{counted[arm]:,}", "yes" if arm in view.recruiting else "")
         for arm, label in enumerate(view.labels)
@@ -142,10 +143,16 @@ def _privacy(view: PublicView) -> str:
         said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(cost)}.</p>")
     said.append(f"<p>{escape(ledger['why'])}</p>")
     rows = [
-        (line["arm"], str(line["batch"]), f"{line['size']:,}", f"{line['value']:.4f}", _terms(line["terms"]))
+        (
+            str(line["stage"]),
+            " − ".join(line["arms"]),
+            " + ".join(f"{size:,}" for size in line["sizes"]),
+            f"{line['value']:.4f}",
+            _terms(line["terms"]),
+        )
         for line in ledger["releases"]
     ]
-    table = _table(("arm", "batch", "people", "noisy sum", "noise"), rows, (1, 2, 3))
+    table = _table(("stage", "arm", "people", "noisy sum", "noise"), rows, (0, 2, 3))
     said.append(f"<details><summary>All {len(rows)} releases</summary>{table}</details>" if rows else "")
     return _section("Privacy ledger", "".join(said))
 

@@ -18,7 +18,7 @@ from bestarm.service.problems import Refusal
 from bestarm.service.reports import report_response, safe_filename
 from bestarm.service.trials import Trials
 from bestarm.trial.moments import moment
-from bestarm.trial.public import PublicView, assumptions, ledger_of, spent
+from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, spent
 
 router = APIRouter()
 
@@ -125,7 +125,6 @@ def _json_file(trials: Trials, name: str) -> Response:
 def _shown(view: PublicView, door: Door) -> dict[str, Any]:
     labels = view.labels
     low, high = figures.outcome_range(view)
-    people_released = sum(r.size for r in view.releases)
     return {
         "view": view,
         "door": door,
@@ -134,7 +133,7 @@ def _shown(view: PublicView, door: Door) -> dict[str, Any]:
         "high": high,
         "recruiting": [labels[arm] for arm in view.recruiting],
         "people": sum(view.assigned),
-        "people_released": people_released,
+        "people_released": sum(people_released(view)),
         "confidence": f"{100 * (1 - float(view.design.delta)):.4g}",
         "estimates": [(labels[e.arm], e, figures.estimate_bar(view, e)) for e in view.estimates],
         "beyond": any(e.mean is not None and not low <= e.mean <= high for e in view.estimates),
