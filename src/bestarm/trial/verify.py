@@ -18,7 +18,6 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, Final
 
-from bestarm.design import Design
 from bestarm.errors import BestArmError
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import LOCAL
@@ -151,7 +150,7 @@ class Replay:
 
     def created(self, event: Event) -> None:
         """The design, the name and the key are those of the books."""
-        if Design.from_json(event.body["design"]) != self.fold.rules.design:
+        if event.body["design"] != self.fold.rules.design.to_json():
             raise Wrong("The design in the log is not the trial's design.")
         if event.body["name"] != self.name:
             raise Wrong("The name in the log is not the trial's name.")
