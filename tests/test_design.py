@@ -73,8 +73,12 @@ def test_a_design_of_the_first_version_is_read() -> None:
     )
 
 
+def any_design(**given: Any) -> Design:
+    return make(**given | ({"contributions": 1} if given["follow_up"] is None else {}))
+
+
 designs = st.builds(
-    make,
+    any_design,
     arms=st.lists(st.sampled_from("uvwxyz"), min_size=2, unique=True),
     epsilon=st.fractions(Fraction(1, 1000), 20),
     rho=st.fractions(Fraction(1, 1000), 20),
@@ -109,11 +113,11 @@ def test_a_design_without_one_of_its_parts_is_no_design(design: Design) -> None:
 
 
 def test_numbers_are_those_of_one_outcome_in_floating_point() -> None:
-    numbers = make(low=0, high=20, difference="1", contributions=4, beta="0.25").numbers()
+    numbers = make(low=0, high=20, difference="1", contributions=4, follow_up="1d", beta="0.25").numbers()
     assert (numbers.arms, numbers.delta, numbers.budget, numbers.difference) == (3, 0.05, 0.25, 0.05)
     assert (numbers.beta, numbers.s) == (0.25, 2.0)
     assert numbers.law == laws.pure_law(0.25, 20)
-    assert make(privacy="zcdp", rho="0.5", contributions=2).numbers().budget == 0.125
+    assert make(privacy="zcdp", rho="0.5", contributions=2, follow_up="1d").numbers().budget == 0.125
     assert make(privacy="none").numbers().budget == math.inf
 
 
@@ -147,7 +151,7 @@ def test_encoding_follows_from_algorithm_privacy_and_outcomes(changes: dict[str,
 @pytest.mark.parametrize("privacy", PRIVACY_MODELS)
 @pytest.mark.parametrize("outcomes", ["unit", "binary"])
 def test_simulator_and_live_trial_draw_the_noise_of_one_law(privacy: str, outcomes: str) -> None:
-    design = make(privacy=privacy, epsilon="0.5", rho="0.125", outcomes=outcomes, contributions=2)
+    design = make(privacy=privacy, epsilon="0.5", rho="0.125", outcomes=outcomes, contributions=2, follow_up=9)
     law, grid = design.law, design.grid
     door = mechanism_of(design.per_outcome, design.encoding, SystemNoise())
     simulated, terms = noise_of(law), door.terms()
@@ -217,6 +221,7 @@ def test_a_design_that_is_put_together_by_hand_is_checked_too() -> None:
         ("allocation", "whim"),
         ("encoding", "words"),
         ("contributions", 0),
+        ("contributions", 2),
         ("contributions", 2 * 10**6),
         ("max_participants", 2),
         ("follow_up", -3),

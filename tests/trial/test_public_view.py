@@ -86,7 +86,9 @@ def test_other_privacy_models(tmp_path: Path, model: str) -> None:
         assert 0.6 < sums[0] / sums[1] < 0.86
         with trial._store.reading("t") as reading:
             assert all(a.outcome is None for a in reading.assignments())
-            assert {event.secret["outcome"] for event in reading.events() if event.kind == "told" and event.secret} == {None}
+            assert {event.secret["outcome"] for event in reading.events() if event.kind == "told" and event.secret} == {
+                None
+            }
         assert trial.tell(str(asked[0].id), 0) == "already recorded"
         with pytest.raises(ValueError, match="cannot be corrected"):
             trial.correct(str(asked[0].id), 0, "slip")
