@@ -34,8 +34,15 @@ from bestarm.trial.audit import (
 from bestarm.trial.course import Opening
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Owed
+from tests.chance import FALSE_ALARM
 
 EPSILON = Fraction(1)
+
+
+@pytest.fixture(autouse=True)
+def surely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 99.9% an audit of what is right fails once in a thousand times; here it may once in ten million."""
+    monkeypatch.setattr("bestarm.trial.audit.CONFIDENCE", 1 - FALSE_ALARM)
 
 
 def door_for(rules: Any, epsilon: Fraction = EPSILON) -> Mechanism:
@@ -191,7 +198,7 @@ def test_local_privacy_is_audited_where_its_coins_are() -> None:
     found = audit(own, 1, runs=4000, noise=SystemNoise())
     assert found.passed
     assert found.privacy == "local"
-    assert 0.7 < found.lower_bound_release <= 1
+    assert 0.6 < found.lower_bound_release <= 1  # .81 is expected, and .6 lies seven deviations below
 
 
 def test_the_command_fails_when_the_audit_does(

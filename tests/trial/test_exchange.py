@@ -18,7 +18,7 @@ from tests.trial.people import ChosenNoise, Clock, enrol
 
 def make(place: str | Path, **changes: Any) -> Trial:
     plan: dict[str, Any] = {"name": "t", "arms": ["a", "b", "<c & d>"], "epsilon": 1, "delta": 0.1}
-    return Trial.create(place, **(plan | {"algorithm": "uniform"} | changes))
+    return Trial.create(place, **(plan | {"algorithm": "uniform", "noise": ChosenNoise()} | changes))
 
 
 def test_a_file_of_outcomes_is_told_all_or_not_at_all(place: str, tmp_path: Path) -> None:

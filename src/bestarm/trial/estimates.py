@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from bestarm.design import Design
-from bestarm.policy.evidence_intervals import confidence_interval, estimate
+from bestarm.policy.intervals import confidence_interval, estimate
 from bestarm.trial.public import Estimate, Released
 
 
