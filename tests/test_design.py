@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -25,7 +26,13 @@ from bestarm.simulation import make_scenario
 from bestarm.simulation.people import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, RANDOMISED_RESPONSE, noise_of
 from bestarm.theory import bounds
 
-PLAIN: dict[str, Any] = {"arms": ["a", "b", "c"], "epsilon": "1", "delta": "0.05"}
+ABLE = replace(
+    CATALOGUE["uniform"], name="able", revision=4, privacy=PRIVACY_MODELS, noise="discrete", supports_indifference=True
+)
+"""An algorithm that takes every design."""
+BINARISES = replace(ABLE, name="binarises", binarises=True)
+
+PLAIN: dict[str, Any] = {"arms": ["a", "b", "c"], "epsilon": "1", "delta": "0.05", "algorithm": ABLE}
 
 OF_0_1_0: dict[str, Any] = {
     "arms": ["5 mg", "10 mg"],
@@ -59,6 +66,7 @@ def test_a_design_of_the_first_version_is_read() -> None:
     assert design.numbers().difference == 0.05
     assert design.outcomes == Outcomes(Fraction(0), Fraction(10), False, True)
     assert design == make(
+        algorithm=replace(ABLE, name="evidence", revision=1),
         arms=OF_0_1_0["arms"],
         epsilon=0.3,
         delta=0.01,
@@ -136,7 +144,8 @@ def test_no_privacy_is_written_in_one_way() -> None:
         ({}, ON_GRID),
         ({"outcomes": "binary"}, AS_IS),
         ({"outcomes": "binary", "algorithm": "adap-tt"}, ON_GRID),
-        ({"algorithm": "evidence-likelihood"}, COIN),
+        ({"algorithm": BINARISES}, COIN),
+        ({"algorithm": BINARISES, "outcomes": "binary"}, AS_IS),
         ({"privacy": "local"}, COIN),
         ({"privacy": "local", "outcomes": "binary"}, AS_IS),
         ({"privacy": "none"}, ON_GRID),
@@ -270,22 +279,27 @@ def test_ordinary_designs_raise_no_eyebrow() -> None:
 
 
 def test_an_algorithm_is_found_by_name_and_revision() -> None:
-    assert find("evidence@1") is find("evidence") is CATALOGUE["evidence"]
-    assert make(algorithm="evidence@1") == make()
-    for name in ("evidence@7", "evidence@", "evidence@x"):
-        with pytest.raises(InputError, match="evidence@1"):
+    newest = CATALOGUE["evidence"]
+    assert find(newest.identity) is find("evidence") is newest
+    assert make(algorithm=newest.identity) == make(algorithm="evidence") == make(algorithm=newest)
+    for name in ("evidence@77", "evidence@", "evidence@x"):
+        with pytest.raises(InputError, match=newest.identity):
             find(name)
-    newer = replace(CATALOGUE["uniform"], name="mine", revision=3)
-    assert make(algorithm=newer).to_json()["algorithm"] == "mine@3"
-
-
-OWN = replace(CATALOGUE["uniform"], name="own", revision=2)
+    assert make().to_json()["algorithm"] == "able@4"
 
 
 def test_an_algorithm_of_ones_own_is_named_with_its_revision() -> None:
-    named = f"{__name__}:OWN"
+    named = f"{__name__}:ABLE"
     design = make(algorithm=named)
-    assert design.to_json()["algorithm"] == f"{named}@2"
-    assert resolve(Design.from_json(design.to_json()).identity) is OWN
-    with pytest.raises(InputError, match="revision is 2 now"):
+    assert design.to_json()["algorithm"] == f"{named}@4"
+    assert resolve(Design.from_json(design.to_json()).identity) is ABLE
+    with pytest.raises(InputError, match="revision is 4 now"):
         resolve(f"{named}@1")
+
+
+@pytest.mark.parametrize("ask", [ba.plan, lambda means, **given: ba.simulate(means=means, runs=2, **given)])
+def test_only_trials_import_algorithms_by_the_name_of_their_module(ask: Callable[..., object]) -> None:
+    sys.modules.pop("this", None)
+    with pytest.raises(InputError, match="no algorithm 'this:s'"):
+        ask([0.9, 0.1], epsilon=1, algorithm="this:s")
+    assert "this" not in sys.modules

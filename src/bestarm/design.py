@@ -138,8 +138,8 @@ class Design:
             self._check_coins(algorithm)
         if self.difference > 0 and not algorithm.supports_indifference:
             raise InputError(
-                f"The algorithm {algorithm.name} takes no smallest difference that matters; use one of the evidence "
-                "algorithms, or leave --difference out."
+                f"The algorithm {algorithm.name} takes no smallest difference that matters; use another one, or leave "
+                "--difference out."
             )
 
     def _check_coins(self, algorithm: Staged) -> None:

@@ -92,8 +92,6 @@ def test_other_privacy_models(tmp_path: Path, model: str) -> None:
             assert all(a.outcome is None for a in reading.assignments())
             told = [event.secret for event in reading.events() if event.kind == "told"]
             assert {secret["outcome"] for secret in told if secret} == {None}
-                None
-            }
         assert trial.tell(str(asked[0].id), 0) == "already recorded"
         with pytest.raises(ValueError, match="cannot be corrected"):
             trial.correct(str(asked[0].id), 0, "slip")
