@@ -10,11 +10,10 @@ from scipy import stats
 
 from bestarm.errors import InputError
 from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, TruncatedNormal
-from bestarm.policy.algorithm import Design
-from bestarm.policy.catalogue import CATALOGUE
+from bestarm.release import GRID, local_law, no_privacy, pure_law, zcdp_law
 from bestarm.simulation.people import (
+    DISCRETE_GAUSSIAN,
     DISCRETE_LAPLACE,
-    GRID,
     LAPLACE,
     NO_NOISE,
     RANDOMISED_RESPONSE,
@@ -102,10 +101,14 @@ def test_empirical_sums_have_the_variance_of_the_sample() -> None:
 
 
 def test_each_privacy_model_gets_its_noise() -> None:
-    paper, dp_se = CATALOGUE["adap-tt"], CATALOGUE["dp-se"]
-    assert noise_of(paper, Design(2, 0.1, 0.5)) == Noise(LAPLACE, 2.0, 1)
-    assert noise_of(dp_se, Design(2, 0.1, 0.5, privacy="none")) == Noise(NO_NOISE, 0.0, 1)
-    assert DISCRETE_LAPLACE != LAPLACE
+    assert noise_of(pure_law(0.5, 20), continuous=True) == Noise(LAPLACE, 2.0, 1)
+    assert noise_of(pure_law(0.5)) == Noise(DISCRETE_LAPLACE, 0.5, 1)
+    assert noise_of(pure_law(0.5, 20)) == Noise(DISCRETE_LAPLACE, 0.5 / GRID, GRID)
+    assert noise_of(zcdp_law(0.125, 20), continuous=True) == Noise(DISCRETE_GAUSSIAN, 2.0 * GRID, GRID)
+    assert noise_of(no_privacy()) == Noise(NO_NOISE, 0.0, 1)
+    assert noise_of(no_privacy(20), continuous=True) == Noise(NO_NOISE, 0.0, GRID)
+    assert noise_of(local_law(math.log(3))).scale == pytest.approx(0.75)
+    assert noise_of(local_law(1.0))._replace(scale=0.0) == Noise(RANDOMISED_RESPONSE, 0.0, 1)
 
 
 @pytest.mark.parametrize(
