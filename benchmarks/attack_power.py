@@ -14,9 +14,9 @@ from tests.privacy.planted import DEFECTS, Defect, floating_point_rounded, hones
 
 from bestarm.privacy.attack import examine, watch
 from bestarm.privacy.claim import Claim
-from bestarm.privacy.encoding import AS_IS, ON_GRID
-from bestarm.privacy.mechanism import Mechanism, live_mechanism
+from bestarm.privacy.mechanism import live_mechanism
 from bestarm.privacy.noise import SystemNoise
+from bestarm.release.models import AS_IS, ON_GRID, Privacy
 
 DESIGNS = {
     "epsilon 1": ("pure", "1", AS_IS),
@@ -27,17 +27,17 @@ DESIGNS = {
 FEWEST = 1000
 
 
-def found(defect: Defect, mechanism: Mechanism, draws: int, times: int) -> int:
+def found(defect: Defect, claim: Claim, draws: int, times: int) -> int:
     """How many of so many attacks find the defect."""
-    claim = Claim.of(mechanism)
-    return sum(not examine(watch(defect(mechanism), claim, draws, seed), claim).passed for seed in range(times))
+    door = live_mechanism(claim.privacy, claim.encoding, SystemNoise())
+    return sum(not examine(watch(defect(door), claim, draws, seed), claim).passed for seed in range(times))
 
 
-def needed(defect: Defect, mechanism: Mechanism, times: int, most: int) -> str:
+def needed(defect: Defect, claim: Claim, times: int, most: int) -> str:
     """The smallest number of releases at which every attack finds it."""
     draws = FEWEST
     while draws <= most:
-        if found(defect, mechanism, draws, times) == times:
+        if found(defect, claim, draws, times) == times:
             return str(draws)
         draws *= 2
     return f"> {most}"
@@ -49,13 +49,13 @@ def main() -> None:
     options.add_argument("--times", type=int, default=20)
     options.add_argument("--most", type=int, default=64_000)
     given = options.parse_args()
-    doors = [live_mechanism(m, Fraction(b), e, SystemNoise()) for m, b, e in DESIGNS.values()]
+    claims = [Claim(Privacy(model, Fraction(budget)), encoding) for model, budget, encoding in DESIGNS.values()]
     print("| defect | " + " | ".join(DESIGNS) + " |")
     print("|---" * (len(DESIGNS) + 1) + "|")
     for name, defect in (DEFECTS | {"floating point, rounded": floating_point_rounded}).items():
-        cells = [needed(defect, door, given.times, given.most) for door in doors]
+        cells = [needed(defect, claim, given.times, given.most) for claim in claims]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-    accused = [f"{found(honest, door, 4000, given.times)} of {given.times}" for door in doors]
+    accused = [f"{found(honest, claim, 4000, given.times)} of {given.times}" for claim in claims]
     print("| honest noise, accused | " + " | ".join(accused) + " |")
 
 

@@ -12,12 +12,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from bestarm.privacy.claim import Claim
 from bestarm.privacy.mechanism import Mechanism
 from bestarm.privacy.noise import SystemNoise
+from bestarm.release.laws import PURE
 
 Release: TypeAlias = Callable[[int], object]
 Defect: TypeAlias = Callable[[Mechanism], Release]
+
+
+def spread_of(mechanism: Mechanism) -> float:
+    """The scale, or the standard deviation, of its noise in steps."""
+    grid, budget = mechanism.encoder.grid, mechanism.budget
+    assert budget is not None
+    return float(grid / budget) if mechanism.law.kind == PURE else math.sqrt(grid**2 / (2 * budget))
 
 
 def honest(mechanism: Mechanism) -> Release:
@@ -30,7 +37,7 @@ def narrower(by: str) -> Defect:
 
     def planted(mechanism: Mechanism) -> Release:
         assert mechanism.budget is not None
-        power = 1 if mechanism.model == "pure" else 2
+        power = 1 if mechanism.law.kind == PURE else 2
         return replace(mechanism, budget=mechanism.budget / Fraction(by) ** power).release
 
     return planted
@@ -50,14 +57,18 @@ def reused_in_the_mechanism(mechanism: Mechanism) -> Release:
 
 
 class Recycled(SystemNoise):
-    """A source that draws two hundred noises and hands them out again and again, in any order."""
+    """A source that draws twenty noises and hands them out again and again, in any order.
+
+    Where noise is narrow it repeats itself anyway. There twenty draws show because the shares of the numbers that come
+    up are multiples of 1/20, and those of the law are not.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[Fraction, list[int]] = {}
 
     def _one_of(self, parameter: Fraction, draw: Callable[[Fraction], int]) -> int:
         kept = self._kept.setdefault(parameter, [])
-        if len(kept) < 200:
+        if len(kept) < 20:
             kept.append(draw(parameter))
             return kept[-1]
         return secrets.choice(kept)
@@ -107,8 +118,8 @@ def clamped(laplace: float, gaussian: float) -> Defect:
     """Noise ends at so many scales, or standard deviations."""
 
     def planted(mechanism: Mechanism) -> Release:
-        at = laplace if mechanism.model == "pure" else gaussian
-        end = math.ceil(at * Claim.of(mechanism).spread)
+        at = laplace if mechanism.law.kind == PURE else gaussian
+        end = math.ceil(at * spread_of(mechanism))
         return lambda total: total + max(-end, min(end, mechanism.release(total) - total))
 
     return planted
@@ -126,8 +137,8 @@ def one_sided_above_a_sum(mechanism: Mechanism) -> Release:
 
 def _continuous(mechanism: Mechanism) -> float:
     u = secrets.randbits(53) * 2.0**-53 - 0.5
-    spread = Claim.of(mechanism).spread
-    if mechanism.model == "pure":
+    spread = spread_of(mechanism)
+    if mechanism.law.kind == PURE:
         return -spread * math.copysign(math.log(max(1 - 2 * abs(u), 1e-300)), u)
     angle, v = secrets.randbits(53) * 2.0**-53, max(abs(u) * 2, 1e-300)
     return spread * math.sqrt(-2 * math.log(v)) * math.cos(2 * math.pi * angle)

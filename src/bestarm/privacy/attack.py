@@ -27,9 +27,10 @@ from typing import Final
 from bestarm.errors import InputError
 from bestarm.privacy.claim import Claim
 from bestarm.privacy.counts import at_most, fits, proportion
-from bestarm.privacy.encoding import AS_IS, Encoder
+from bestarm.privacy.encoding import Encoder
 from bestarm.privacy.leakage import CONFIDENCE, epsilon_at_least, rho_at_least
 from bestarm.privacy.mechanism import Mechanism
+from bestarm.release.models import Privacy, law_of
 
 FEWEST_DRAWS: Final = 700
 LEVELS: Final = (0.0005, 0.002, 0.008, 0.03, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.97, 0.992, 0.998, 0.9995)
@@ -39,6 +40,8 @@ THRESHOLDS: Final = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 """Where a bound on the loss looks, in scales from the larger sum."""
 EQUAL_BELOW: Final = 1000.0
 """From this scale on two independent noises are equal with a chance of at most 1/scale, and no more is needed."""
+SMALL_SCALES: Final = (Fraction(1, 2), Fraction(2))
+"""Budgets at which noise is so narrow that its law shows whether it was made of integers."""
 BASE: Final = 8
 """Outcomes in the smaller one of the two sums that the loss is measured between."""
 
@@ -223,18 +226,20 @@ def loss_at_least(seen: Sequence[Seen], claim: Claim, confidence: float = CONFID
     marks = [high + round(c * claim.spread) for c in THRESHOLDS] + [low - round(c * claim.spread) for c in THRESHOLDS]
     pairs = [(sum(x >= mark for x in one), sum(x >= mark for x in two)) for mark in marks]
     pairs += [(sum(x % 2 == r for x in one), sum(x % 2 == r for x in two)) for r in (0, 1)]
-    bound = epsilon_at_least if claim.model == "pure" else rho_at_least
+    bound = epsilon_at_least if claim.pure else rho_at_least
     share = 1 - (1 - confidence) / (4 * len(pairs))
     best = 0.0
     for hits, elsewhere in pairs:
         for a, b in ((hits, elsewhere), (runs - hits, runs - elsewhere)):
             best = max(best, bound(a, b, runs, share), bound(b, a, runs, share))
-    return best / (claim.group if claim.model == "pure" else claim.group**2)
+    return best / (claim.group if claim.pure else claim.group**2)
 
 
-def probes(mechanism: Mechanism) -> list[Mechanism]:
+def probes(mechanism: Mechanism, claim: Claim) -> list[tuple[Mechanism, Claim]]:
     """The mechanism itself, and the same with small scales, at which rounded continuous noise shows."""
-    if mechanism.model not in ("pure", "zcdp"):
-        raise InputError("Only a mechanism that adds noise to sums can be probed; local coins are looked at by hand.")
-    plain = Encoder(AS_IS)
-    return [mechanism, *(replace(mechanism, encoder=plain, budget=Fraction(b)) for b in ("0.5", "2"))]
+    found = [(mechanism, claim)]
+    for budget in SMALL_SCALES:
+        small = Claim(Privacy(claim.privacy.model, budget))
+        law = law_of(small.privacy, small.encoding)
+        found.append((replace(mechanism, law=law, budget=budget, encoder=Encoder(small.encoding)), small))
+    return found

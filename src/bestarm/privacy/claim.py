@@ -11,7 +11,7 @@ from typing import Final
 from scipy import stats
 
 from bestarm.errors import InputError
-from bestarm.privacy.mechanism import Mechanism
+from bestarm.release.models import AS_IS, Privacy, grid_of
 
 WIDE: Final = 1000.0
 """From this standard deviation on a discrete Gaussian is a continuous one, midway between integers, to within 1e-8."""
@@ -19,36 +19,49 @@ WIDE: Final = 1000.0
 
 @dataclass(frozen=True)
 class Claim:
-    """One outcome changes a sum by at most `grid`, and may cost `budget`: epsilon ("pure") or rho ("zcdp")."""
+    """What one outcome may cost, and how it becomes an integer; claimed is noise on the sum that keeps to that.
 
-    model: str
-    budget: Fraction
-    grid: int = 1
+    Whoever audits a design makes the claim from the design, with the budget shared among a person's outcomes, and not
+    from the mechanism, which may have got it wrong.
+    """
+
+    privacy: Privacy
+    encoding: str = AS_IS
 
     def __post_init__(self) -> None:
-        if self.model not in ("pure", "zcdp") or self.budget <= 0:
-            raise InputError("Only releases with noise, pure or zCDP and of a positive budget, claim a law for it.")
+        if self.privacy.model not in ("pure", "zcdp"):
+            raise InputError("Only the privacy models pure and zcdp add noise to sums, and claim a law for it.")
 
-    @classmethod
-    def of(cls, mechanism: Mechanism) -> Claim:
-        """What a mechanism claims."""
-        return cls(mechanism.model, mechanism.budget or Fraction(0), mechanism.encoder.grid)
+    @property
+    def pure(self) -> bool:
+        """Whether the noise is Laplace's, and not Gauss's."""
+        return self.privacy.model == "pure"
+
+    @property
+    def budget(self) -> Fraction:
+        """Epsilon, or rho."""
+        return self.privacy.budget or Fraction(0)
+
+    @property
+    def grid(self) -> int:
+        """By how much one outcome can change a sum."""
+        return grid_of(self.encoding)
 
     @property
     def spread(self) -> float:
         """The scale of the Laplace noise, or the standard deviation of the Gaussian, in steps."""
-        if self.model == "pure":
+        if self.pure:
             return float(self.grid / self.budget)
         return math.sqrt(self.grid**2 / (2 * self.budget))
 
     def cut(self, level: float) -> int:
         """An integer near the quantile of this level."""
-        law = stats.laplace if self.model == "pure" else stats.norm
+        law = stats.laplace if self.pure else stats.norm
         return round(float(law.ppf(level)) * self.spread)
 
     def below(self, z: int) -> float:
         """P(noise < z)."""
-        if self.model == "pure":
+        if self.pure:
             # P(Z >= m) = q^m/(1 + q) for m >= 1, with q = e^(-1/scale); and Z is symmetric.
             tail = math.exp(-(z if z > 0 else 1 - z) / self.spread) / (1 + math.exp(-1 / self.spread))
             return 1 - tail if z > 0 else tail
@@ -60,7 +73,7 @@ class Claim:
 
     def at(self, z: int) -> float:
         """P(noise = z)."""
-        if self.model == "pure":
+        if self.pure:
             return math.tanh(0.5 / self.spread) * math.exp(-abs(z) / self.spread)
         if self.spread >= WIDE:
             return math.exp(-((z / self.spread) ** 2) / 2) / (self.spread * math.sqrt(2 * math.pi))
@@ -76,7 +89,7 @@ class Claim:
     @property
     def group(self) -> int:
         """How many outcomes change the law of a release by about as much as an epsilon of 1 would."""
-        strength = float(self.budget) if self.model == "pure" else math.sqrt(2 * self.budget)
+        strength = float(self.budget) if self.pure else math.sqrt(2 * self.budget)
         return max(1, round(1 / strength))
 
 
