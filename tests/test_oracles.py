@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from bestarm.policy.algorithm import Algorithm, Batched, Design
+from bestarm.policy.algorithm import Algorithm, Batched
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray, IntArray
+from bestarm.release import Privacy, law_of
 from bestarm.simulation.compiled import make_entry_point
 from bestarm.simulation.driver import Run, driving
 from tests.naive import paper
@@ -90,8 +92,8 @@ def make_case(rng: np.random.Generator, cap: int, easy: bool = False) -> Case:
     return Case(arms, epsilon, delta, cap, outcomes, noise, int(rng.integers(2**31)))
 
 
-def design_of(case: Case, algorithm: Algorithm) -> Design:
-    return Design(case.arms, case.delta, case.epsilon, privacy=algorithm.privacy[0])
+def design_of(case: Case, algorithm: Algorithm) -> Numbers:
+    return Numbers(case.arms, case.delta, law_of(Privacy.of(algorithm.privacy[0], case.epsilon), "grid"))
 
 
 def oracle_story(case: Case, name: str) -> Story:

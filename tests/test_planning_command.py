@@ -54,7 +54,7 @@ def test_words_and_tables_for_people(capsys: pytest.CaptureFixture[str]) -> None
         (["--algorithm", "guess"], "guess"),
         (["--epsilon", "0"], "positive"),
         (["--seed", "-1"], "seed"),
-        (["--max-samples", "1"], "cap"),
+        (["--max-samples", "1"], "largest number"),
     ],
 )
 def test_bad_input_is_one_line(extra: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

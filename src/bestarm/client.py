@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from bestarm.design import Design
 from bestarm.errors import InputError, OperationError
+from bestarm.exact import text_of
 from bestarm.files import replacing
 from bestarm.trial.answers import Asked, OpenAssignment, Verdict, Verification
-from bestarm.trial.design import TrialDesign
 
 PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Seconds between attempts: half a minute in all, enough for a server to start again."""
@@ -52,11 +53,11 @@ class Client:
         given = {"name": name, "arms": list(arms), "delta": delta, "epsilon": epsilon} | design
         body = {key: _sendable(value) for key, value in given.items() if value is not None}
         answer = self._request("POST", "/trials", body, repeat=False)
-        return RemoteTrial(self, name, TrialDesign.from_json(answer["design"]))
+        return RemoteTrial(self, name, Design.from_json(answer["design"]))
 
     def open(self, *, name: str) -> RemoteTrial:
         """Find a trial."""
-        return RemoteTrial(self, name, TrialDesign.from_json(self._get(_path(name))["design"]))
+        return RemoteTrial(self, name, Design.from_json(self._get(_path(name))["design"]))
 
     def algorithms(self) -> list[dict[str, Any]]:
         """The server's algorithms."""
@@ -133,7 +134,7 @@ class Client:
 class RemoteTrial:
     """One trial on a server. Who did what is known from the token, so nothing here takes an actor."""
 
-    def __init__(self, client: Client, name: str, design: TrialDesign) -> None:
+    def __init__(self, client: Client, name: str, design: Design) -> None:
         self.name = name
         self.design = design
         self._client = client
@@ -234,8 +235,6 @@ def _path(name: str, what: str = "") -> str:
 def _sendable(value: Any) -> Any:
     # Exact numbers travel as decimal text; floats by their shortest form, as everywhere.
     if isinstance(value, Fraction):
-        from bestarm.privacy.encoding import text_of
-
         return text_of(value)
     return value.item() if hasattr(value, "item") else value
 

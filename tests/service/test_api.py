@@ -36,7 +36,7 @@ def test_a_trial_over_http_on_either_store(place: str) -> None:
         assert http.post(f"{base}/tell", json=told).json() == {"status": "already recorded"}
         assert http.post(f"{base}/tell", json=told | {"outcome": 0}).status_code == 422
         status = http.get(f"{base}/status").json()
-        assert status["releases"][0]["arm"] == asked["arm"]
+        assert status["releases"][0]["arms"] == [asked["arm"]]
         assert status["releases"][0]["size"] == 1
         assert status["epsilon_spent"] == 1.0
         assert http.get(f"{base}/verdict").json() == {"verdict": None}

@@ -301,4 +301,4 @@ def test_design_is_shown(service: Service) -> None:
     service.create(**DESIGN | {"follow_up": "30d"})
     page = words(service.browser("viewer").get("/trials/dose"))
     assert "follow up 30 days" in page
-    assert "batches close by the clock" in page
+    assert "released by the clock" in page

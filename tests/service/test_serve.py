@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bestarm.cli import main
-from bestarm.service.plans import PlanQuestion, simulated
+from bestarm.service.plans import simulated, to_be_planned
 from tests.service.running import Server, free_port
 
 
@@ -58,7 +58,7 @@ def test_without_the_service_installed(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_the_planner_asks_the_simulator_in_a_process_of_its_own() -> None:
-    question = PlanQuestion(epsilon=1.0, delta=0.2, arms=2, gap=0.8, algorithm="dp-se", runs=5)
+    question = to_be_planned(epsilon=1.0, delta=0.2, arms=2, gap=0.8, algorithm="dp-se", runs=5)
     found = simulated(question)
     assert found["expected_samples"] > 0
     assert [point["epsilon"] for point in found["by_epsilon"]] == sorted(p["epsilon"] for p in found["by_epsilon"])

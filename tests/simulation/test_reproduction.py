@@ -19,7 +19,7 @@ def test_the_full_figure_has_every_cell() -> None:
     shown = [algorithm for name, algorithm in CATALOGUE.items() if name not in reproduction.LEFT_OUT]
     private = sum("pure" in algorithm.privacy for algorithm in shown)
     assert len(cells) == 6 * (private * len(PAPER_EPSILONS) + len(shown) - private)
-    assert {cell.max_samples for cell in cells if cell.scenario.algorithm.name == "adap-tt"} == {10**7}
+    assert {cell.scenario.cap for cell in cells if cell.scenario.algorithm.name == "adap-tt"} == {10**7}
 
 
 def test_a_small_reproduction_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

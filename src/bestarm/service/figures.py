@@ -8,7 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bestarm.trial.public import Estimate, PublicView, in_outcome_units
+from bestarm.trial.figures import released_sums
+from bestarm.trial.public import Estimate, PublicView
 
 COLOURS = 7
 """Arms take the classes arm-0 to arm-6 in turn; the stylesheet gives each its colour."""
@@ -18,7 +19,7 @@ MOST_SHOWN = 400
 
 def outcome_range(view: PublicView) -> tuple[float, float]:
     """The outcome's bounds, in its own units."""
-    units = in_outcome_units(view.design)
+    units = view.design.outcomes.sum_in_units
     low, high = sorted((units(0.0, 1), units(1.0, 1)))
     return low, high
 
@@ -62,31 +63,32 @@ def evidence_bar(value: float, needed: float) -> Markup:
 
 def timeline(view: PublicView) -> Markup:
     """Every release in order: its noisy mean, its size by the mark's area."""
-    shown = list(view.releases)[-MOST_SHOWN:]
+    shown = released_sums(view)[-MOST_SHOWN:]
     if not shown:
         return Markup()
-    units = in_outcome_units(view.design)
+    units = view.design.outcomes.sum_in_units
     low, high = outcome_range(view)
     # A small batch's noise can be far outside; such marks stand at the edge, hollow.
     margin = 0.12 * (high - low)
     bottom, top = low - margin, high + margin
-    biggest = max(r.size for r in shown)
+    biggest = max(r.sizes[0] for r in shown)
     parts = []
     for value in (low, (low + high) / 2, high):
         y = 100 - share_of(value, bottom, top)
         parts.append(f'<line x1="9%" x2="100%" y1="{y:.2f}%" y2="{y:.2f}%" class="grid"/>')
         parts.append(f'<text x="8%" y="{y:.2f}%" dy="4" text-anchor="end">{value:g}</text>')
     for order, release in enumerate(shown):
-        mean = units(release.value, release.size) / release.size
+        mean = units(release.value, release.sizes[0]) / release.sizes[0]
         x = 12 + 86 * (order + 0.5) / len(shown)
         hollow = "" if bottom <= mean <= top else " hollow"
-        said = f"{view.labels[release.arm]}, batch {release.batch}: {release.size:,} people, noisy mean {mean:.3g}"
+        arm, people = release.arms[0], release.sizes[0]
+        said = f"{view.labels[arm]}, stage {release.stage}: {people:,} people, noisy mean {mean:.3g}"
         parts.append(
             f'<circle cx="{x:.2f}%" cy="{100 - share_of(mean, bottom, top):.2f}%" '
-            f'r="{3 + 7 * (release.size / biggest) ** 0.5:.1f}" class="dot arm-{release.arm % COLOURS}{hollow}">'
+            f'r="{3 + 7 * (people / biggest) ** 0.5:.1f}" class="dot arm-{arm % COLOURS}{hollow}">'
             f"<title>{escape(said)}</title></circle>"
         )
-    return _svg(220, f"{len(shown)} releases in order, each batch's noisy mean", "".join(parts), "timeline")
+    return _svg(220, f"{len(shown)} releases in order, each sum's noisy mean", "".join(parts), "timeline")
 
 
 def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, shades: tuple[float, float]) -> Markup:

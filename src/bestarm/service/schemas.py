@@ -59,7 +59,11 @@ class NewTrial(Sent):
     low: Exact | None = None
     high: Exact | None = None
     lower_is_better: bool | None = None
-    indifference: Exact | None = None
+    what: str | None = Field(default=None, max_length=200, description="What is measured, in words.")
+    difference: Exact | None = Field(
+        default=None, description="The smallest difference that matters, in the outcome's own units."
+    )
+    indifference: Exact | None = Field(default=None, description="Another name for the difference.")
     max_participants: int | None = Field(default=None, ge=2, le=10**9)
     follow_up: str | int | None = Field(default=None, description="Such as 30d; an outcome then counts when it is due.")
     withdrawal: str | None = Field(default=None, max_length=60, description="impute:X or replace.")
@@ -145,6 +149,7 @@ class PlanRequest(Sent):
     runs: int = Field(default=200, ge=2, le=1000)
     seed: int = Field(default=0, ge=0, le=2**31)
     participants: int | None = Field(default=None, ge=2, le=10**7)
+    difference: float | None = Field(default=None, description="The smallest difference that matters.")
 
 
 class NewToken(Sent):

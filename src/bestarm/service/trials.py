@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from bestarm.design import Design
 from bestarm.errors import InputError
-from bestarm.privacy.encoding import exact, text_of
+from bestarm.exact import exact
 from bestarm.service.problems import no_such_trial
 from bestarm.storage.contract import Store
-from bestarm.trial.design import TrialDesign
 from bestarm.trial.public import PublicView
 from bestarm.trial.report import report_data, report_page
 from bestarm.trial.trial import Trial
@@ -96,22 +96,22 @@ class Trials:
         self.store.close()
 
 
-def checked_outcome(design: TrialDesign, outcome: object) -> Fraction:
+def checked_outcome(design: Design, outcome: object) -> Fraction:
     """The outcome as an exact number within the design's bounds; a refusal does not repeat it."""
     try:
         number = exact(outcome, "The outcome")
-        design.scale.to_unit(number)
+        design.outcomes.to_unit(number)
     except InputError:
         raise InputError(f"This outcome cannot be recorded: {allowed_outcomes(design)}.") from None
     return number
 
 
-def allowed_outcomes(design: TrialDesign) -> str:
+def allowed_outcomes(design: Design) -> str:
     """What an outcome may be, in words."""
-    low, high = text_of(Fraction(design.low)), text_of(Fraction(design.high))
-    if design.outcomes == "binary":
-        return f"an outcome of this trial is {low} or {high}"
-    return f"an outcome of this trial is a number from {low} to {high}"
+    outcomes = design.outcomes
+    if outcomes.binary:
+        return f"an outcome of this trial is {outcomes.bounds(' or ')}"
+    return f"an outcome of this trial is a number from {outcomes.bounds(' to ')}"
 
 
 def _fits_address(name: str) -> bool:

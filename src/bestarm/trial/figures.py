@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from bestarm.trial.public import PublicView, Released, in_outcome_units
+from bestarm.trial.public import PublicView, Released
 
 WIDTH = 720
 LEFT = 150
@@ -28,7 +28,11 @@ def estimates_figure(view: PublicView) -> str:
         return ""
     axis = _Axis(*outcome_range(view))
     height = TOP + ROW * len(view.estimates) + 40
-    parts = [axis.ticks(height - 46, f"mean outcome ({'less' if view.design.lower_is_better else 'more'} is better)")]
+    parts = [
+        axis.ticks(
+            height - 46, f"mean outcome ({'less' if view.design.outcomes.lower_is_better else 'more'} is better)"
+        )
+    ]
     best = None if view.verdict is None else view.verdict.arm
     for row, estimate in enumerate(view.estimates):
         y = TOP + ROW * row
@@ -76,7 +80,7 @@ def timeline_figure(view: PublicView) -> str:
     sums = released_sums(view)
     if not sums:
         return ""
-    units = in_outcome_units(view.design)
+    units = view.design.outcomes.sum_in_units
     means = [units(r.value, r.sizes[0]) / r.sizes[0] for r in sums]
     low, high = outcome_range(view)
     # A small batch's noise can be far outside; such marks are drawn at the edge, hollow.
@@ -116,13 +120,15 @@ def released_sums(view: PublicView) -> list[Released]:
 
 def outcome_range(view: PublicView) -> tuple[float, float]:
     """The outcome's bounds."""
-    units = in_outcome_units(view.design)
+    units = view.design.outcomes.sum_in_units
     ends = sorted((units(0.0, 1), units(1.0, 1)))
     return ends[0], ends[1]
 
 
 def _told(view: PublicView, release: Released, mean: float) -> str:
-    return escape(f"{view.labels[release.arms[0]]}, stage {release.stage}: {release.sizes[0]} people, noisy mean {mean:.4g}")
+    return escape(
+        f"{view.labels[release.arms[0]]}, stage {release.stage}: {release.sizes[0]} people, noisy mean {mean:.4g}"
+    )
 
 
 def _legend(view: PublicView, y: float) -> str:

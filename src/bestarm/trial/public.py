@@ -6,15 +6,15 @@ sum. This module and the ones that render it do not import the storage or the no
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
+from bestarm.design import Design
+from bestarm.exact import text_of
 from bestarm.policy.algorithm import Standing
+from bestarm.release.laws import LOCAL
 from bestarm.trial.answers import Verdict
-from bestarm.trial.design import TrialDesign
-
 
 ReleaseKind: TypeAlias = Literal["sum", "difference"]
 
@@ -59,7 +59,7 @@ class PublicView:
     """Everything that may be known about a trial."""
 
     name: str
-    design: TrialDesign
+    design: Design
     state: str
     """"recruiting", "waiting" (nobody is enrolled until outcomes come in), "paused" or "stopped"."""
     recruiting: dict[int, float]
@@ -78,14 +78,6 @@ class PublicView:
     def labels(self) -> tuple[str, ...]:
         """The arms' labels."""
         return self.design.arms
-
-
-def in_outcome_units(design: TrialDesign) -> Callable[[float, float], float]:
-    """Turns a sum of n outcomes in [0, 1] into the same sum in the outcome's own units."""
-    low, width = float(Fraction(design.low)), float(Fraction(design.high) - Fraction(design.low))
-    if design.lower_is_better:
-        return lambda total, n: n * (low + width) - width * total
-    return lambda total, n: n * low + width * total
 
 
 def status_of(view: PublicView) -> dict[str, Any]:
@@ -128,9 +120,18 @@ def releases_of(view: PublicView) -> list[dict[str, Any]]:
     ]
 
 
-def value_in_units(design: TrialDesign, release: Released) -> float:
+def people_released(view: PublicView) -> list[int]:
+    """How many people of each arm are in the releases."""
+    counted = [0] * len(view.labels)
+    for release in view.releases:
+        for arm, size in zip(release.arms, release.sizes, strict=True):
+            counted[arm] += size
+    return counted
+
+
+def value_in_units(design: Design, release: Released) -> float:
     """A release in the outcome's own units."""
-    units = in_outcome_units(design)
+    units = design.outcomes.sum_in_units
     if release.kind == "sum":
         return units(release.value, release.sizes[0])
     return units(release.value, release.sizes[0]) - units(0.0, release.sizes[1])
@@ -139,7 +140,7 @@ def value_in_units(design: TrialDesign, release: Released) -> float:
 def ledger_of(view: PublicView) -> dict[str, Any]:
     """The privacy ledger: every release with the law of its noise, the cost to a person, and why it is that."""
     lines = [line | {"terms": r.terms} for line, r in zip(releases_of(view), view.releases, strict=True)]
-    return {"trial": view.name, "privacy": view.design.privacy, "releases": lines, **spent(view)} | {
+    return {"trial": view.name, "privacy": view.design.privacy.model, "releases": lines, **spent(view)} | {
         "assumptions": assumptions(view.design),
     }
 
@@ -149,36 +150,38 @@ def spent(view: PublicView) -> dict[str, Any]:
     design = view.design
     any_release = bool(view.releases)
     k = design.contributions
-    epsilon = design.epsilon if any_release else "0"
+    promise = design.privacy
     each = "one stage" if k == 1 else f"at most {k} stages, each at a {k}th of the budget"
-    if design.privacy == "none":
+    if promise.budget is None:
         return {
             "epsilon_spent": None,
             "promised": "no privacy",
             "why": "This design adds no noise and promises nothing.",
         }
-    if design.privacy == "zcdp":
-        rho = design.rho if any_release else "0"
+    budget = text_of(promise.budget)
+    cost = budget if any_release else "0"
+    if promise.measure == "rho":
         why = f"A person's outcomes enter {each}; nothing else about a person is used, so the cost does not add up."
-        return {"epsilon_spent": None, "rho_spent": rho, "promised": f"{design.rho}-zCDP", "why": why}
-    if design.privacy == "local":
+        return {"epsilon_spent": None, "rho_spent": cost, "promised": f"{budget}-zCDP", "why": why}
+    local = design.law.kind == LOCAL
+    if local:
         why = "Every outcome is randomised before it is kept; whatever is computed later costs nothing more."
     else:
         why = (
             f"A person's outcomes enter {each}, so a release costs only the people in its stage, and the total for any "
-            f"one person is {design.epsilon}, however many releases there are. It is not the sum over releases."
+            f"one person is {budget}, however many releases there are. It is not the sum over releases."
         )
-    promised = f"{design.epsilon}-{'local ' if design.privacy == 'local' else ''}differential privacy"
-    return {"epsilon_spent": _number(epsilon), "epsilon_exact": epsilon, "promised": promised, "why": why}
+    promised = f"{budget}-{'local ' if local else ''}differential privacy"
+    return {"epsilon_spent": _number(cost), "epsilon_exact": cost, "promised": promised, "why": why}
 
 
-def assumptions(design: TrialDesign) -> list[str]:
+def assumptions(design: Design) -> list[str]:
     """What the promises rest on, in words."""
     said = ["Outcomes of an arm are independent, with a mean that does not change during the trial."]
     if design.follow_up is None:
         said.append("When an outcome arrives does not depend on what it is (there is no fixed follow-up).")
     else:
-        said.append("Outcomes count when they are due and stages are released by the clock, so arrival times tell nothing.")
+        said.append("Outcomes count when due and stages are released by the clock, so arrival times tell nothing.")
     if design.withdrawal == "replace":
         said.append("Who withdraws is public, and does not depend on the outcome (people who withdraw are replaced).")
     else:

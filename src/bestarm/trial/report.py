@@ -7,9 +7,9 @@ from html import escape
 from typing import Any
 
 from bestarm._version import __version__
-from bestarm.trial.design import design_in_words
+from bestarm.exact import text_of
 from bestarm.trial.figures import estimates_figure, evidence_figure, timeline_figure
-from bestarm.trial.public import PublicView, assumptions, ledger_of, spent, status_of
+from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, spent, status_of
 
 STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --muted: #5b6b7b; --line: #d9e0e7; --soft: #f4f7f9; --accent: #0b6e99;
@@ -76,7 +76,7 @@ def report_page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"risk of a wrong recommendation at most {escape(view.design.delta)}, {escape(spent(view)['promised'])}. "
+        f"risk of a wrong recommendation at most {text_of(view.design.delta)}, {escape(spent(view)['promised'])}. "
         f"Everything here is computed from releases and public constants.</p>{sections}"
         f"<footer>bestarm {escape(__version__)} · head of the event log: {escape(head)}</footer></main></body></html>"
     )
@@ -108,7 +108,7 @@ def _figure(title: str, figure: str, said: str) -> str:
 
 def _intervals_said(view: PublicView) -> str:
     if all(e.low is None for e in view.estimates):
-        return "The dot is the mean of all released batches of an arm, noise included."
+        return "The dot is the mean of all released sums of an arm, noise included."
     return (
         f"The dot is the arm's estimated mean; the bar is an interval that holds the true mean of every arm, at all "
         f"times of the trial at once, with probability at least {1 - float(view.design.delta):.4g}."
@@ -120,11 +120,12 @@ def _evidence_said(view: PublicView) -> str:
 
 
 def _timeline_said(view: PublicView) -> str:
-    return "Each mark is one batch; larger marks are larger batches. Small batches scatter because of the noise."
+    said = "Each mark is one sum of outcomes; larger marks are of more people."
+    return f"{said} Sums of few people scatter because of the noise."
 
 
 def _people(view: PublicView) -> str:
-    counted = [sum(r.size for r in view.releases if r.arm == arm) for arm in range(len(view.labels))]
+    counted = people_released(view)
     rows = [
         (label, f"{view.assigned[arm]:,}", f"{counted[arm]:,}", "yes" if arm in view.recruiting else "")
         for arm, label in enumerate(view.labels)
@@ -138,14 +139,20 @@ def _privacy(view: PublicView) -> str:
     cost = ledger.get("epsilon_exact") or ledger.get("rho_spent")
     said = [f"<p><b>Promised:</b> {escape(ledger['promised'])} for every participant.</p>"]
     if cost is not None:
-        name = "rho" if view.design.privacy == "zcdp" else "epsilon"
+        name = "rho" if view.design.privacy.measure == "rho" else "epsilon"
         said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(cost)}.</p>")
     said.append(f"<p>{escape(ledger['why'])}</p>")
     rows = [
-        (line["arm"], str(line["batch"]), f"{line['size']:,}", f"{line['value']:.4f}", _terms(line["terms"]))
+        (
+            str(line["stage"]),
+            " − ".join(line["arms"]),
+            " + ".join(f"{size:,}" for size in line["sizes"]),
+            f"{line['value']:.4f}",
+            _terms(line["terms"]),
+        )
         for line in ledger["releases"]
     ]
-    table = _table(("arm", "batch", "people", "noisy sum", "noise"), rows, (1, 2, 3))
+    table = _table(("stage", "arm", "people", "noisy sum", "noise"), rows, (0, 2, 3))
     said.append(f"<details><summary>All {len(rows)} releases</summary>{table}</details>" if rows else "")
     return _section("Privacy ledger", "".join(said))
 
@@ -161,7 +168,7 @@ def _assumed(view: PublicView) -> str:
 
 
 def _design(view: PublicView) -> str:
-    rows = design_in_words(view.design)
+    rows = view.design.in_words()
     return _section("The design, fixed at creation", _table(("parameter", "value"), rows, ()))
 
 

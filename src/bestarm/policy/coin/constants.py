@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bestarm.policy.coin.tuning import Tuning
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray
 from bestarm.release.laws import Law, noise_variance
 
@@ -54,3 +55,8 @@ def coin_constants(arms: int, law: Law, delta: float, tuning: Tuning | None = No
         np.array([NormalDist().inv_cdf((i + 0.5) / FEW_GAPS) for i in range(FEW_GAPS)]),
         tuning or Tuning(),
     )
+
+
+def coin_of_design(design: Numbers) -> CoinConstants:
+    """For a design."""
+    return coin_constants(design.arms, design.law, design.delta)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.policy.record import FloatArray, IntArray
+from bestarm.policy.record import FloatArray
 from bestarm.release.laws import Law, noise_variance
 from bestarm.rules import rule
 

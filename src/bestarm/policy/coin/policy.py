@@ -87,9 +87,7 @@ def cash_of(constants: CoinConstants, memory: Memory, a: int, b: int) -> float:
 
 
 @rule
-def prospect_of(
-    constants: CoinConstants, memory: Memory, openings: Openings, slot: int, a: int, b: int
-) -> Prospect:
+def prospect_of(constants: CoinConstants, memory: Memory, openings: Openings, slot: int, a: int, b: int) -> Prospect:
     """A stage as a bet of champion a against b sees it: from memory and opening alone."""
     planned = float(openings.planned[slot])
     ratio = openings.weights[slot, a] / openings.weights[slot, b]

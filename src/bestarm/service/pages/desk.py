@@ -112,7 +112,7 @@ def desk_page(request: Request, trials: Trials, found: Trial, **happened: Any) -
         "desk.html",
         200 if refusal is None else refusal.status,
         view=trials.view(found.name),
-        design=found.design,
+        design=found.design.to_json(),
         awaited=awaited[:MOST_LISTED],
         awaited_count=len(awaited),
         **known,

@@ -10,14 +10,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.errors import BestArmError, InputError
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.service.figures import cost_curve
 from bestarm.service.guard import PageHolder, PlannerHere
 from bestarm.service.pages.render import render
-from bestarm.service.plans import Planner, PlanQuestion
+from bestarm.service.plans import Planner, to_be_planned
 from bestarm.theory import Bounds, bounds, free_epsilon
-from bestarm.trial.design import DEFAULT_ALGORITHM
 
 router = APIRouter()
 
@@ -87,7 +87,7 @@ def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[
     }
     try:
         labels = [line.strip() for line in values["arms"].replace(",", "\n").splitlines() if line.strip()]
-        question = PlanQuestion(
+        question = to_be_planned(
             epsilon=CURVE_EPSILON,
             delta=_number("The risk", values["delta"]),
             arms=len(labels),

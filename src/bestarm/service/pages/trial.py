@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -19,7 +18,7 @@ from bestarm.service.problems import Refusal
 from bestarm.service.reports import report_response, safe_filename
 from bestarm.service.trials import Trials
 from bestarm.trial.moments import moment
-from bestarm.trial.public import PublicView, assumptions, ledger_of, spent
+from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, spent
 
 router = APIRouter()
 
@@ -126,17 +125,16 @@ def _json_file(trials: Trials, name: str) -> Response:
 def _shown(view: PublicView, door: Door) -> dict[str, Any]:
     labels = view.labels
     low, high = figures.outcome_range(view)
-    people_released = sum(r.size for r in view.releases)
     return {
         "view": view,
         "door": door,
-        "design": view.design,
+        "design": view.design.to_json(),
         "low": low,
         "high": high,
         "recruiting": [labels[arm] for arm in view.recruiting],
         "people": sum(view.assigned),
-        "people_released": people_released,
-        "confidence": f"{100 * (1 - float(Fraction(view.design.delta))):.4g}",
+        "people_released": sum(people_released(view)),
+        "confidence": f"{100 * (1 - float(view.design.delta)):.4g}",
         "estimates": [(labels[e.arm], e, figures.estimate_bar(view, e)) for e in view.estimates],
         "beyond": any(e.mean is not None and not low <= e.mean <= high for e in view.estimates),
         "has_intervals": any(e.low is not None for e in view.estimates),
