@@ -15,7 +15,7 @@ class Tuning(NamedTuple):
     # The first stage
     first_people: float = 8.0
     """People on an arm in the first stage where there is no noise."""
-    first_noises: float = 8.5
+    first_noises: float = 6.0
     """People on an arm in the first stage for every standard deviation of the noise."""
     prior_spread: float = 0.2
     """Standard deviation of an arm's mean around the level of all, before the first release."""
