@@ -89,9 +89,8 @@ def in_words(found: Audit) -> list[str]:
     ]
     said += [f"{look.what}: {look.says}" for look in found.noise]
     if bound is not None:
-        said.append(
-            f"{measure} is at least {bound:.4g}, at {100 * found.confidence:g} % confidence, from {found.runs:,} releases."
-        )
+        sure = f"at {100 * found.confidence:g} % confidence, from {found.runs:,} releases"
+        said.append(f"{measure} is at least {bound:.4g}, {sure}.")
     said += ["Not looked at:", *(f"  {sentence}" for sentence in found.not_looked_at)]
     said.append("Passed: the promise was not refuted." if found.passed else "FAILED: the promise does not hold.")
     return said

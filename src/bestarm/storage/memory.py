@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
@@ -190,11 +191,12 @@ class MemoryWriting(MemoryReading, Writing):
 class MemoryStore(Store):
     """Trials in memory: nothing survives the process, so it is for audits and never for people.
 
-    A reader sees the moment only while nobody writes: one thread at a time.
+    A reader sees its moment only while nobody writes.
     """
 
     def __init__(self) -> None:
         self._trials: dict[str, Kept] = {}
+        self._turn = threading.Lock()
 
     def names(self) -> list[str]:
         return sorted(self._trials)
@@ -216,9 +218,10 @@ class MemoryStore(Store):
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writing]:
-        writing = MemoryWriting(self._found(name))
-        yield writing
-        writing.keep()
+        with self._turn:
+            writing = MemoryWriting(self._found(name))
+            yield writing
+            writing.keep()
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Reading]:

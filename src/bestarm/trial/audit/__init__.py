@@ -66,25 +66,27 @@ def audit(
     seed: int = 0,
     noise: LiveNoise | None = None,
     progress: Progress | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: float | None = None,
     **given: Any,
 ) -> Audit:
     """Audit a design with live noise. The seed chooses tables, scripts and arms; the noise itself has no seed.
 
     `given` is the rest of the design, as `Design.make` takes it: privacy, rho, follow_up, contributions, withdrawal,
-    outcomes. Without `noise` it is the source that a trial takes.
+    outcomes. Without `noise` it is the source that a trial takes. A design that keeps its promise fails with a chance
+    of at most 1 - confidence; that is 99.9% unless given.
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < FEWEST_DRAWS:
         raise InputError(f"The number of runs is {runs}, but it has to be a whole number, at least {FEWEST_DRAWS}.")
+    sure = CONFIDENCE if confidence is None else confidence
     design = audited_design(algorithm, epsilon, **given)
     rules = Rules.of(design, resolve(algorithm))
     replayable = short_rules(rules)
     done = replays_of(replayable, seed, noise, progress)
-    looked, source = black_box(rules, runs, seed, noise, confidence)
+    looked, source = black_box(rules, runs, seed, noise, sure)
     if replayable is rules and design.privacy.model in ("pure", "zcdp"):
         natural = [one for each in done for one in each.natural]
-        looked += look_at_trials(natural, claim_of(design), confidence)
-    return summed_up(rules, replayable, runs, confidence, done, looked, source)
+        looked += look_at_trials(natural, claim_of(design), sure)
+    return summed_up(rules, replayable, runs, sure, done, looked, source)
 
 
 def audited_design(algorithm: str | Algorithm, epsilon: object, **given: Any) -> Design:
@@ -144,7 +146,7 @@ def replays_of(rules: Rules, seed: int, noise: LiveNoise | None, progress: Progr
         stores = Stores(Path(folder))
         for number in range(times):
             one = ending if number % 4 == 3 else rules
-            store = stores.in_a_file if number == times - 2 else stores.in_memory
+            store = stores.in_a_file if number == times - 2 and people <= LOOKED_AT else stores.in_memory
             looks = min(1.0, LOOKED_AT / people)
             done.append(replay(one, people, rng.randrange(2**32), noise, number % 2 == 1, looks, store))
             if progress is not None:

@@ -40,6 +40,7 @@ class Accounts:
     found: list[str] = field(default_factory=list)
     published: list[Drawn] = field(default_factory=list)
     """Every release: the sum by these accounts, and the value in the public chain."""
+    _held: dict[int, int] = field(default_factory=dict)
     _read: int = 0
     _matched: int = 0
     _values: dict[tuple[int, str, Fraction], int] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class Accounts:
         """A person holds this assignment; that it is a new one is no news."""
         if number not in self.places:
             self.places[number] = Place(person, at, 0, 0)
-            held = sum(place.person == person for place in self.places.values())
+            held = self._held[person] = self._held.get(person, 0) + 1
             if held > self.design.contributions:
                 self.found.append(f"One person holds {held} assignments, {self.design.contributions} are allowed.")
 

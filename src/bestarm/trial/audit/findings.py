@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 from bestarm.design import Design
@@ -73,11 +74,11 @@ def not_looked_at(design: Design, runs: int, spread: float | None, releases: int
         said.append(f"What befalls fewer than about one in {max(1, runs // 20):,} releases.")
     if spread is not None and spread > 100:
         said.append(
-            f"Rounded floating-point noise at the design's own scale of {spread:.3g} steps alone; it shows at the small "
-            "scales at which the same mechanism was examined, and nowhere else."
+            f"Rounded floating-point noise at the design's own scale of {spread:.3g} steps alone; it shows at the "
+            "small scales at which the same mechanism was examined, and nowhere else."
         )
     if replayed.privacy != design.privacy:
-        budget = text_of(replayed.privacy.budget or 0)
+        budget = text_of(replayed.privacy.budget or Fraction(0))
         said.append(
             f"Whole trials at the design's own budget, whose first stage is too large to replay: they were replayed at "
             f"{replayed.privacy.measure} = {budget}."

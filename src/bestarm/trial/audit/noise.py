@@ -41,8 +41,10 @@ class Looked:
 
 
 def promised_per_outcome(design: Design) -> Fraction | None:
-    """What one outcome may cost, by the auditor's own reckoning: k outcomes of a person cost k times that, and k^2 times
-    in zCDP."""
+    """What one outcome may cost, by the auditor's own reckoning.
+
+    k outcomes of a person cost k times that, and k^2 times in zCDP.
+    """
     budget = design.privacy.budget
     if budget is None:
         return None

@@ -124,7 +124,8 @@ class Run:
         return (news and self.design.follow_up is None) or (act.what == WITHDRAW and self.design.imputed is None)
 
     def _settle(self) -> None:
-        self.trial.advance()
+        if self.design.follow_up is not None:  # else nothing is left to the clock
+            self.trial.advance()
         self.accounts.look(self.trial.watched, self.trial.chain(), self.clock.now)
 
     def _public(self, act: Act) -> dict[str, str]:
