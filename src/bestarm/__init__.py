@@ -9,11 +9,13 @@ from bestarm._version import __version__
 
 if TYPE_CHECKING:
     from bestarm.client import Client
+    from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
     from bestarm.planning import Plan, plan
-    from bestarm.policy.algorithm import Algorithm, Design
+    from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
+    from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
     from bestarm.theory import Bounds, bounds
     from bestarm.trial.trial import Trial
@@ -29,8 +31,13 @@ _HOME = {
     "Instance": "bestarm.instance",
     "TruncatedNormal": "bestarm.instance",
     "Algorithm": "bestarm.policy.algorithm",
-    "Design": "bestarm.policy.algorithm",
+    "Batched": "bestarm.policy.algorithm",
+    "Staged": "bestarm.policy.algorithm",
+    "Design": "bestarm.design",
+    "Outcomes": "bestarm.design",
+    "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
+    "rule": "bestarm.rules",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
     "Results": "bestarm.simulation",
@@ -43,6 +50,7 @@ _HOME = {
 
 __all__ = [
     "Algorithm",
+    "Batched",
     "Bernoulli",
     "BestArmError",
     "Beta",
@@ -53,13 +61,17 @@ __all__ = [
     "InputError",
     "Instance",
     "OperationError",
+    "Outcomes",
     "Plan",
+    "Privacy",
     "Results",
+    "Staged",
     "Trial",
     "TruncatedNormal",
     "__version__",
     "bounds",
     "plan",
+    "rule",
     "simulate",
     "wrap",
 ]

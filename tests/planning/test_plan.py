@@ -39,6 +39,7 @@ def test_the_numbers_are_the_simulators(trial: Plan) -> None:
     assert trial.releases == summary.mean_releases
     assert math.fsum(trial.per_arm) == pytest.approx(trial.expected_samples)
     assert trial.lower_bound_refined == bounds(trial.means, 0.5, 0.05).lower_bound_refined
+    assert trial.lower_bound_refined is not None
     assert trial.expected_samples > trial.lower_bound_refined
 
 
@@ -70,7 +71,7 @@ def test_what_participants_afford_is_affordable_and_tight(trial: Plan) -> None:
     # epsilon, so only a clearly stronger privacy must fail; the search's precision is tested on a rule below.
     assert share(trial.means, trial.smallest_epsilon) > 0.8
     assert share(trial.means, trial.smallest_epsilon / 4) < 0.9
-    question = Question(trial.means)
+    question = Question.ask(trial.means, epsilon=0.5)
     assert share(question.with_gap(trial.smallest_gap).means, 0.5) > 0.8
     assert share(question.with_gap(trial.smallest_gap / 1.5).means, 0.5) < 0.9
 
@@ -92,6 +93,7 @@ def test_too_few_people_get_a_clear_answer() -> None:
 
 def test_plain_words_name_every_number(trial: Plan) -> None:
     words = " ".join(in_words(trial))
+    assert trial.lower_bound_refined is not None
     for value in (trial.expected_samples, trial.p90_samples, trial.lower_bound_refined, trial.without_privacy):
         assert f"{math.ceil(value - 1e-9):,}" in words
     assert f"ε = {trial.smallest_epsilon:g}" in words
@@ -102,7 +104,7 @@ def test_plain_words_name_every_number(trial: Plan) -> None:
 def test_undecided_trials_and_unproven_algorithms_are_cautioned(trial: Plan) -> None:
     assert "In this plan: 7." in " ".join(in_words(replace(trial, undecided=7)))
     assert "not proven" in " ".join(in_words(replace(trial, algorithm="adap-tt-published")))
-    assert "protects nobody" in " ".join(in_words(replace(trial, algorithm="ttucb")))
+    assert "protects nobody" in " ".join(in_words(replace(trial, algorithm="ttucb", privacy="none")))
 
 
 def test_capped_trials_are_counted() -> None:
@@ -185,14 +187,14 @@ def test_bad_input_is_refused(change: dict[str, Any], words: str) -> None:
 
 
 def test_a_question_by_gap_is_the_cautious_one() -> None:
-    question = Question.ask(None, 3, 0.1, None)
+    question = Question.ask(arms=3, gap=0.1, epsilon=1)
     assert question.means == pytest.approx((0.55, 0.45, 0.45))
     assert question.gap == 0.1
-    assert Question.ask(None, 2, 0.7, 0.3).means == (1.0, 0.3)
+    assert Question.ask(arms=2, gap=0.7, base=0.3, epsilon=1).means == (1.0, 0.3)
 
 
 def test_changing_the_gap_leaves_the_rivals() -> None:
-    question = Question((0.1, 0.7, 0.4))
+    question = Question.ask((0.1, 0.7, 0.4), epsilon=1)
     assert question.with_gap(0.15).means == (0.1, 0.55, 0.4)
     assert question.with_gap(9.0).means == (0.1, 1.0, 0.4)
     assert question.widest_gap == 0.6
@@ -202,22 +204,22 @@ class Rule(Simulator):
     """A simulator that knows the answer: people are enough from a given epsilon and gap on."""
 
     def __init__(self, epsilon: float, gap: float) -> None:
-        super().__init__("dp-se", 0.01, 10, 0, 1, 10**8, None, 1)
+        super().__init__(1, None, 1)
         self.needed_epsilon, self.needed_gap = epsilon, gap
         self.asked = 0
 
-    def share_within(self, means: tuple[float, ...], epsilon: float, participants: int, runs: int) -> float:
+    def share_within(self, question: Question, participants: int, runs: int) -> float:
         self.asked += 1
-        return 1.0 if epsilon >= self.needed_epsilon and Question(means).gap >= self.needed_gap else 0.5
+        return 1.0 if question.epsilon >= self.needed_epsilon and question.gap >= self.needed_gap else 0.5
 
 
 @pytest.mark.parametrize("threshold", [2e-6, 0.003, 0.31, 40.0])
 @pytest.mark.parametrize("participants", [300, 10**5, 10**9])
 def test_the_search_finds_the_smallest_epsilon_to_five_percent(threshold: float, participants: int) -> None:
     simulator = Rule(threshold, 0.0)
-    question = Question((0.9, 0.1))
+    question = Question.ask((0.9, 0.1), epsilon=1, runs=10)
     found = smallest_epsilon(simulator, question, participants)
-    floor = _smallest_possible_epsilon(simulator, question, participants)
+    floor = _smallest_possible_epsilon(question, participants)
     assert found is not None
     # No answer below what the theory allows, whatever a simulation says.
     target = max(threshold, floor)
@@ -225,13 +227,13 @@ def test_the_search_finds_the_smallest_epsilon_to_five_percent(threshold: float,
     assert simulator.asked <= 20
 
 
-def _smallest_possible_epsilon(simulator: Simulator, question: Question, participants: int) -> float:
-    grid = np.geomspace(1e-6, 100, 801)
-    return float(next(x for x in grid if simulator.bound(question.means, float(x)) <= participants))
+def _smallest_possible_epsilon(question: Question, participants: int) -> float:
+    grid = np.geomspace(1e-6, 100, 801).clip(1e-6)
+    return float(next(x for x in grid if (question.with_epsilon(float(x)).lower_bound() or 0.0) <= participants))
 
 
 def test_the_search_finds_the_smallest_gap_to_five_percent() -> None:
-    found = smallest_gap(Rule(0.0, 0.123), Question((0.9, 0.1)), 1.0, 10**6)
+    found = smallest_gap(Rule(0.0, 0.123), Question.ask((0.9, 0.1), epsilon=1, runs=10), 10**6)
     assert found is not None
     assert 0.123 <= found <= 0.123 * 1.06
 
@@ -239,22 +241,22 @@ def test_the_search_finds_the_smallest_gap_to_five_percent() -> None:
 class Lucky(Rule):
     """A simulator whose few trials look good where many do not."""
 
-    def share_within(self, means: tuple[float, ...], epsilon: float, participants: int, runs: int) -> float:
-        enough = super().share_within(means, epsilon, participants, runs) == 1.0
-        return 1.0 if enough else 0.92 if runs == self.runs else 0.85
+    def share_within(self, question: Question, participants: int, runs: int) -> float:
+        enough = super().share_within(question, participants, runs) == 1.0
+        return 1.0 if enough else 0.92 if runs == question.runs else 0.85
 
 
 def test_a_lucky_few_trials_do_not_decide() -> None:
-    found = smallest_epsilon(Lucky(0.31, 0.0), Question((0.9, 0.1)), 10**5)
+    found = smallest_epsilon(Lucky(0.31, 0.0), Question.ask((0.9, 0.1), epsilon=1, runs=10), 10**5)
     assert found is not None
     assert 0.31 <= found <= 0.31 * 1.06
 
 
 def test_the_search_says_when_everything_and_when_nothing_will_do() -> None:
-    question = Question((0.9, 0.1))
+    question = Question.ask((0.9, 0.1), epsilon=1, runs=10)
     assert smallest_epsilon(Rule(0.0, 0.0), question, 10**15) == 1e-6
     assert smallest_epsilon(Rule(math.inf, 0.0), question, 10**6) is None
-    assert smallest_gap(Rule(0.0, 2.0), question, 1.0, 10**6) is None
+    assert smallest_gap(Rule(0.0, 2.0), question, 10**6) is None
 
 
 @pytest.mark.parametrize(

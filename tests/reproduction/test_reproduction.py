@@ -20,7 +20,7 @@ def test_the_full_figure_has_every_cell() -> None:
     shown = [CATALOGUE[name] for name in experiments.ALGORITHMS]
     private = sum("pure" in algorithm.privacy for algorithm in shown)
     assert len(cells) == 6 * (private * len(PAPER_EPSILONS) + len(shown) - private)
-    assert {cell.max_samples for cell in cells if cell.scenario.algorithm.name == "adap-tt"} == {10**7}
+    assert {cell.scenario.cap for cell in cells if cell.scenario.algorithm.name == "adap-tt"} == {10**7}
 
 
 def test_whatever_has_a_line_style_is_run() -> None:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import bestarm as ba
 from bestarm.cli import main
-from bestarm.service.plans import PlanQuestion, simulated
 from tests.service.running import Server, free_port
 
 
@@ -56,13 +54,3 @@ def test_without_the_service_installed(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve"]) == 2
     assert "bestarm[service]" in capsys.readouterr().err
-
-
-def test_the_planner_asks_the_simulator_in_a_process_of_its_own() -> None:
-    question = PlanQuestion(epsilon=1.0, delta=0.2, arms=2, gap=0.8, algorithm="dp-se", runs=5)
-    found = simulated(question)
-    here = ba.plan(arms=2, gap=0.8, epsilon=1.0, delta=0.2, algorithm="dp-se", runs=5, max_samples=10**7)
-    assert found["expected_samples"] == here.expected_samples
-    assert [(p["epsilon"], p["p90_samples"]) for p in found["by_epsilon"]] == [
-        (point.epsilon, point.p90_samples) for point in here.by_epsilon
-    ]

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.policy import elimination, evidence, evidence_report, explain, sampling, standings, stopping
-from bestarm.policy.algorithm import Algorithm, remember_nothing
+from bestarm.policy import elimination, explain, sampling, standings, stopping
+from bestarm.policy.algorithm import Algorithm, Batched, Staged, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
+from bestarm.policy.coin import policy as coin
+from bestarm.policy.coin import report as coin_report
+from bestarm.policy.coin.constants import coin_of_design
 
 PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
@@ -27,13 +30,13 @@ def wrap(
     assigned: Callable[..., None] = remember_nothing,
     released: Callable[..., None] = sampling.latest_mean,
     constants: Callable[..., Any] = stopping.private_glr_constants,
-) -> Algorithm:
+) -> Batched:
     """The paper's generic wrapper: batches with doubling and forgetting, and the private GLR stopping rule.
 
     Makes any sampling rule that uses estimated means and counts epsilon-DP and delta-correct. The state that `start`
     makes needs the fields `record` and `mean`; `released` keeps `mean` (by default the mean of the last batch).
     """
-    return Algorithm(
+    return Batched(
         name=name,
         summary=summary,
         source=source,
@@ -51,7 +54,7 @@ def wrap(
     )
 
 
-def adap_tt() -> Algorithm:
+def adap_tt() -> Batched:
     """Algorithm 2 as written."""
     return wrap(
         "adap-tt",
@@ -64,9 +67,9 @@ def adap_tt() -> Algorithm:
     )
 
 
-def adap_tt_nonprivate() -> Algorithm:
+def adap_tt_nonprivate() -> Batched:
     """AdaP-TT without noise: what doubling and forgetting cost by themselves."""
-    return Algorithm(
+    return Batched(
         name="adap-tt-nonprivate",
         summary="AdaP-TT without noise: doubling batches and forgetting, no privacy",
         source=PAPER,
@@ -84,9 +87,9 @@ def adap_tt_nonprivate() -> Algorithm:
     )
 
 
-def ttucb() -> Algorithm:
+def ttucb() -> Batched:
     """TTUCB: the non-private Top Two algorithm on the whole history."""
-    return Algorithm(
+    return Batched(
         name="ttucb",
         summary="TTUCB: Top Two with a UCB leader on every outcome, no privacy",
         source="Jourdan and Degenne (2022), as used in the paper",
@@ -104,9 +107,9 @@ def ttucb() -> Algorithm:
     )
 
 
-def dp_se() -> Algorithm:
+def dp_se() -> Batched:
     """DP-SE, stopped when one arm is left."""
-    return Algorithm(
+    return Batched(
         name="dp-se",
         summary="DP-SE: private successive elimination in epochs, stopped when one arm is left",
         source="Sajed and Sheffet (2019), as used in the paper",
@@ -124,7 +127,7 @@ def dp_se() -> Algorithm:
     )
 
 
-def uniform() -> Algorithm:
+def uniform() -> Batched:
     """Uniform sampling in the wrapper: the least an algorithm can do."""
     return wrap(
         "uniform",
@@ -134,9 +137,9 @@ def uniform() -> Algorithm:
     )
 
 
-def adap_tt_published() -> Algorithm:
+def adap_tt_published() -> Batched:
     """What the released code runs under the name of AdaP-TT."""
-    return Algorithm(
+    return Batched(
         name="adap-tt-published",
         summary="AdaP-TT as in the released code (heuristic threshold, not proven)",
         source=RELEASED_CODE,
@@ -154,9 +157,9 @@ def adap_tt_published() -> Algorithm:
     )
 
 
-def ttucb_published() -> Algorithm:
+def ttucb_published() -> Batched:
     """What the released code runs under the name of TTUCB."""
-    return Algorithm(
+    return Batched(
         name="ttucb-published",
         summary="TTUCB as in the released code (heuristic threshold, not proven), no privacy",
         source=RELEASED_CODE,
@@ -173,73 +176,31 @@ def ttucb_published() -> Algorithm:
     )
 
 
-def evidence_top_two(
-    name: str,
-    summary: str,
-    constants: Callable[..., Any],
-    privacy: tuple[str, ...],
-    binarises: bool = False,
-) -> Algorithm:
-    """Evidence Top Two: bets on releases, in stages of a few large batches."""
-    return Algorithm(
-        name=name,
-        summary=summary,
+def evidence() -> Staged:
+    """The default: coin evidence, proven whatever drifts."""
+    return Staged(
+        name="evidence",
+        revision=2,
+        summary="Coin evidence (the default): bets on releases of randomised stages, valid under drift",
         source=EVIDENCE,
         proven=True,
-        privacy=privacy,
-        constants=constants,
-        start=evidence.start_evidence,
-        size=evidence.size_of_stage,
-        recruit=evidence.recruit_side_by_side,
-        assigned=remember_nothing,
-        released=evidence.weigh_release,
-        over=evidence.only_one_left,
-        explain=evidence_report.explain_evidence,
-        holds=True,
+        privacy=("pure", "none", "local", "zcdp"),
+        constants=coin_of_design,
+        start=coin.start_coin,
+        open_stage=coin.open_stage,
+        extent=coin.extent,
+        settle=coin.settle,
+        over=coin.over,
+        explain=coin_report.explain,
+        standings=coin_report.standings,
         noise="discrete",
-        binarises=binarises,
-        supports_indifference=True,
-        standings=evidence_report.evidence_standings,
     )
 
 
-def evidence_default() -> Algorithm:
-    """The default: the sharper form that the outcomes allow."""
-    return evidence_top_two(
-        "evidence",
-        "Evidence Top Two (the default): likelihood form for binary outcomes, tilted form for others",
-        evidence.evidence_constants,
-        ("pure", "none", "local", "zcdp"),
-    )
-
-
-def evidence_tilted() -> Algorithm:
-    """For any outcomes in [0, 1]."""
-    return evidence_top_two(
-        "evidence-tilted",
-        "Evidence Top Two, tilted form: any outcomes in [0, 1] as they are",
-        evidence.tilted_constants,
-        ("pure", "none", "local", "zcdp"),
-    )
-
-
-def evidence_likelihood() -> Algorithm:
-    """For binary outcomes, and others made binary."""
-    return evidence_top_two(
-        "evidence-likelihood",
-        "Evidence Top Two, likelihood form: binary outcomes, others made binary by a coin",
-        evidence.likelihood_constants,
-        ("pure", "none", "local"),
-        binarises=True,
-    )
-
-
-CATALOGUE: dict[str, Algorithm] = {
-    algorithm.name: algorithm
+REVISIONS: dict[str, Algorithm] = {
+    algorithm.identity: algorithm
     for algorithm in (
-        evidence_default(),
-        evidence_tilted(),
-        evidence_likelihood(),
+        evidence(),
         adap_tt(),
         adap_tt_nonprivate(),
         ttucb(),
@@ -249,12 +210,27 @@ CATALOGUE: dict[str, Algorithm] = {
         ttucb_published(),
     )
 }
+"""Every revision that trials may run under, older ones first, by its identity."""
+
+GONE: dict[str, str] = {"evidence@1": "0.1"}
+"""Revisions that are not here any more, and the version of bestarm that can go on with their trials."""
+
+CATALOGUE: dict[str, Algorithm] = {algorithm.name: algorithm for algorithm in REVISIONS.values()}
+"""The newest revision of every algorithm, by its name."""
 
 
 def find(algorithm: str | Algorithm) -> Algorithm:
-    """The algorithm of that name; one's own passes through."""
+    """The algorithm of that name, the newest unless the name ends in a revision (evidence@1); one's own passes."""
     if isinstance(algorithm, Algorithm):
         return algorithm
-    if algorithm not in CATALOGUE:
-        raise InputError(f"There is no algorithm {algorithm!r}; there are: {', '.join(CATALOGUE)}.")
-    return CATALOGUE[algorithm]
+    name, at, revision = algorithm.partition("@")
+    if name not in CATALOGUE:
+        raise InputError(f"There is no algorithm {name!r}; there are: {', '.join(CATALOGUE)}.")
+    if not at:
+        return CATALOGUE[name]
+    if algorithm in GONE:
+        raise InputError(f"{algorithm} is not here any more; bestarm {GONE[algorithm]} can go on with its trials.")
+    if algorithm not in REVISIONS:
+        there = ", ".join(identity for identity, one in REVISIONS.items() if one.name == name)
+        raise InputError(f"There is no revision {revision} of the algorithm {name} here; there are: {there}.")
+    return REVISIONS[algorithm]

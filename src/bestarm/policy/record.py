@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bestarm.rules import rule
+
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -38,6 +40,7 @@ class Record(NamedTuple):
     """The release made last."""
 
 
+@rule(allocates=True)
 def new_record(arms: int) -> Record:
     """An empty record."""
     return Record(
@@ -53,6 +56,7 @@ def new_record(arms: int) -> Record:
     )
 
 
+@rule
 def open_batch(record: Record, arm: int, size: int) -> None:
     """Open the arm's next batch; its size is fixed from here on."""
     record.opened[arm] += 1
@@ -60,11 +64,13 @@ def open_batch(record: Record, arm: int, size: int) -> None:
     record.newest_size[arm] = size
 
 
+@rule
 def assign(record: Record, arm: int, people: int) -> None:
     """Put `people` more into the arm's open batch."""
     record.assigned[arm] += people
 
 
+@rule
 def release(record: Record, arm: int, size: int, value: float) -> None:
     """Enter the release of the arm's oldest unreleased batch: `size` outcomes with noisy sum `value`."""
     record.released[arm] += 1

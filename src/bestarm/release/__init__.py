@@ -19,16 +19,24 @@ from bestarm.release.laws import (
     pure_law,
     zcdp_law,
 )
+from bestarm.release.models import GRID, GRID_BITS, NO_PRIVACY, PRIVACY_MODELS, Privacy, grid_of, law_of
 
 __all__ = [
+    "GRID",
+    "GRID_BITS",
     "LOCAL",
     "NONE",
+    "NO_PRIVACY",
+    "PRIVACY_MODELS",
     "PURE",
     "ZCDP",
     "Law",
+    "Privacy",
     "bet_cap",
     "counted_mean",
+    "grid_of",
     "has_pmf",
+    "law_of",
     "local_law",
     "log_mgf",
     "log_outcome_mgf",

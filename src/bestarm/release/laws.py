@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from bestarm.checks import EPSILON, RHO
 from bestarm.errors import InputError
 from bestarm.release.binomial import log_point, tail_over_point
+from bestarm.rules import rule
 
 PURE: Final = 0
 NONE: Final = 1
@@ -32,7 +34,7 @@ class Law(NamedTuple):
     budget: float
     """epsilon of the pure and the local model, rho of zCDP, infinite without privacy."""
     step: float
-    """The grid of central noise, 2^-bits; 1 for binary and binarised outcomes."""
+    """The grid of outcomes and central noise, 2^-bits; 1 for binary and binarised outcomes."""
     slope: float
     """What a true mean contributes to the mean of what is counted: slope m + offset. (1, 0) but for the local model."""
     offset: float
@@ -40,29 +42,23 @@ class Law(NamedTuple):
 
 def pure_law(epsilon: float, bits: int = 0) -> Law:
     """Discrete Laplace noise of scale 1/epsilon on the grid of 2^-bits: each release is epsilon-DP."""
-    return Law(PURE, _positive("epsilon", epsilon), 2.0 ** -_bits(bits), 1.0, 0.0)
+    return Law(PURE, EPSILON.plainly(epsilon), 2.0 ** -_bits(bits), 1.0, 0.0)
 
 
-def no_privacy() -> Law:
-    """The exact sum is released."""
-    return Law(NONE, math.inf, 1.0, 1.0, 0.0)
+def no_privacy(bits: int = 0) -> Law:
+    """The exact sum of outcomes on the grid of 2^-bits is released."""
+    return Law(NONE, math.inf, 2.0 ** -_bits(bits), 1.0, 0.0)
 
 
 def local_law(epsilon: float) -> Law:
     """Randomised response: a binary outcome is reported truthfully with probability e^eps / (e^eps + 1)."""
-    truthful = 1.0 / (1.0 + math.exp(-_positive("epsilon", epsilon)))
+    truthful = 1.0 / (1.0 + math.exp(-EPSILON.plainly(epsilon)))
     return Law(LOCAL, epsilon, 1.0, 2.0 * truthful - 1.0, 1.0 - truthful)
 
 
 def zcdp_law(rho: float, bits: int = 0) -> Law:
     """Discrete Gaussian noise with parameter sigma^2 = 1/(2 rho) on the grid of 2^-bits: each release is rho-zCDP."""
-    return Law(ZCDP, _positive("rho", rho), 2.0 ** -_bits(bits), 1.0, 0.0)
-
-
-def _positive(name: str, value: float) -> float:
-    if not (value > 0 and math.isfinite(value)):
-        raise InputError(f"{name} is {value}, but it has to be a positive finite number.")
-    return float(value)
+    return Law(ZCDP, RHO.plainly(rho), 2.0 ** -_bits(bits), 1.0, 0.0)
 
 
 def _bits(bits: int) -> int:
@@ -71,21 +67,25 @@ def _bits(bits: int) -> int:
     return bits
 
 
+@rule(inline=False)
 def has_pmf(law: Law) -> bool:
     """Whether the probability of a release has a closed form here, as the likelihood form of the evidence needs."""
     return law.kind != ZCDP and law.step == 1.0
 
 
+@rule(inline=False)
 def counted_mean(law: Law, m: float) -> float:
     """The mean of what is counted when outcomes have mean m: m itself, but for randomised response."""
     return law.slope * m + law.offset
 
 
+@rule(inline=False)
 def outcome_mean(law: Law, counted: float) -> float:
     """The inverse of `counted_mean`: from what was counted to the outcomes' own scale."""
     return (counted - law.offset) / law.slope
 
 
+@rule(inline=False)
 def noise_variance(law: Law) -> float:
     """Variance of Z (for the discrete Gaussian, its upper bound sigma^2)."""
     if law.kind == PURE:
@@ -96,6 +96,7 @@ def noise_variance(law: Law) -> float:
     return 0.0
 
 
+@rule(inline=False)
 def bet_cap(law: Law) -> float:
     """The log-mgf of Z is finite for |l| below this."""
     if law.kind == PURE:
@@ -103,6 +104,7 @@ def bet_cap(law: Law) -> float:
     return math.inf
 
 
+@rule(inline=False)
 def log_mgf(law: Law, l: float) -> float:  # noqa: E741 (the symbol of the specification)
     """psi(l) = log E exp(l Z): exact for discrete Laplace, the bound sigma^2 l^2 / 2 for discrete Gaussian noise."""
     if law.kind == PURE:
@@ -116,6 +118,7 @@ def log_mgf(law: Law, l: float) -> float:  # noqa: E741 (the symbol of the speci
     return 0.0
 
 
+@rule(inline=False)
 def log_outcome_mgf(m: float, l: float) -> float:  # noqa: E741
     """h_m(l) = log(1 - m + m e^l), which bounds the log-mgf of any outcome in [0, 1] with mean m."""
     if l > 30.0:
@@ -125,6 +128,7 @@ def log_outcome_mgf(m: float, l: float) -> float:  # noqa: E741
     return math.log1p(m * math.expm1(l))
 
 
+@rule(inline=False)
 def log_pmf(law: Law, n: float, m: float, r: float) -> float:
     """log P(R = r) for a batch of n binary outcomes with mean m; r is a whole number. Needs `has_pmf`."""
     if law.kind == PURE:
@@ -132,6 +136,7 @@ def log_pmf(law: Law, n: float, m: float, r: float) -> float:
     return log_binomial(n, counted_mean(law, m), r)
 
 
+@rule(inline=False)
 def log_binomial(n: float, m: float, r: float) -> float:
     """log P(Bin(n, m) = r), for any r and 0 <= m <= 1."""
     if r < 0.0 or r > n:
@@ -143,6 +148,7 @@ def log_binomial(n: float, m: float, r: float) -> float:
     return log_point(n, r, m, 1.0 - m)
 
 
+@rule(inline=False)
 def log_binomial_laplace(n: float, m: float, r: float, epsilon: float) -> float:
     """log P(Bin(n, m) + Z = r), Z discrete Laplace: the closed form of docs/evidence-proof.md, in logs.
 
@@ -182,11 +188,13 @@ def log_binomial_laplace(n: float, m: float, r: float, epsilon: float) -> float:
     return log_normaliser + larger + math.log1p(math.exp(min(below, above) - larger))
 
 
+@rule(inline=False)
 def log_whole_side(n: float, m: float, r: float, epsilon: float) -> float:
     """log E exp(epsilon (Bin(n, m) - r)): one side of the noise summed over all counts."""
     return n * log_outcome_mgf(m, epsilon) - epsilon * r
 
 
+@rule(inline=False)
 def tail_beyond(n: float, k: float, p: float, pc: float) -> float:
     """P(Bin(n, p) >= k) for a k above the mean."""
     at = log_point(n, k, p, pc)

@@ -14,9 +14,6 @@ from bestarm.theory import bounds
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_PRIVACY = 1e6
-"""The budget at which bounds stand in for those without privacy."""
-
 
 @dataclass(frozen=True)
 class CellSummary:
@@ -51,14 +48,14 @@ def summarise(rows: pd.DataFrame, delta: float) -> list[CellSummary]:
             str(cell["algorithm"].iloc[0]),
             float(cell["epsilon"].iloc[0]),
         )
-        private = not math.isnan(budget)
-        held = bounds(PAPER_MEANS[number - 1], budget if private else NO_PRIVACY, delta)
+        epsilon = None if math.isnan(budget) else budget  # a table has no other word for a missing number
+        held = bounds(PAPER_MEANS[number - 1], epsilon, delta)
         samples = np.asarray(cell["samples"], float)
         summaries.append(
             CellSummary(
                 instance=number,
                 algorithm=name,
-                epsilon=budget if private else None,
+                epsilon=epsilon,
                 runs=samples.size,
                 mean=float(samples.mean()),
                 std=float(samples.std(ddof=1)) if samples.size > 1 else 0.0,

@@ -51,16 +51,17 @@ def make_cells(figure: int, runs: int, quick: bool) -> list[Cell]:
         for name in ALGORITHMS:
             cap = QUICK_CAP if quick and name in CAPS else CAPS.get(name, DEFAULT_MAX_SAMPLES)
             for epsilon in budgets_of(name, quick):
-                scenario = make_scenario(name, instance, epsilon=epsilon, delta=DELTA)
-                labels = (("instance", number), ("algorithm", name), ("epsilon", epsilon))
-                cells.append(Cell(labels, scenario, runs, cap))
+                scenario = make_scenario(name, instance, epsilon=epsilon, delta=DELTA, max_participants=cap)
+                budget = math.nan if epsilon is None else epsilon
+                labels = (("instance", number), ("algorithm", name), ("epsilon", budget))
+                cells.append(Cell(labels, scenario, runs))
     return cells
 
 
-def budgets_of(name: str, quick: bool) -> Sequence[float]:
+def budgets_of(name: str, quick: bool) -> Sequence[float | None]:
     """The paper's budgets, or a single missing one for algorithms without privacy."""
     if "pure" not in CATALOGUE[name].privacy:
-        return (math.nan,)
+        return (None,)
     return QUICK_EPSILONS if quick else PAPER_EPSILONS
 
 

@@ -7,7 +7,7 @@ has excluded. For K arms together alpha is divided by K, which is what a stateme
 Unlike the bets that end a trial, these mixtures are fixed beforehand: they depend on an arm's own releases only, so the
 interval is the same whatever algorithm recruited. Their grids have no end: level k = 0, 1, 2, ... stands for
 differences of about 2^-k, with weights that sum to 1 over all levels. A level that is left out can only widen the
-interval, so only those that matter are computed. (spec: evidence)
+interval, so only those that matter are computed.
 """
 
 from __future__ import annotations
