@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bestarm.design import Design, resolve
-from bestarm.errors import InputError
+from bestarm.errors import BestArmError, InputError
 from bestarm.policy.algorithm import Algorithm
 from bestarm.storage.contract import Stage
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, chained_publicly
@@ -43,10 +43,15 @@ class PublicFold(Fold):
         return self.rules.follow_up is not None and super().ready(stage, at)
 
 
-def verify_public(folder: str | Path, algorithm: Algorithm | None = None) -> Verification:
+class Unnamed(InputError):
+    """The trial runs an algorithm that is not in the catalogue, and nobody has said that its code may be run."""
+
+
+def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) -> Verification:
     """Check the public chain in a folder that `export-public` wrote; names every event that does not fit.
 
-    An algorithm of one's own that was passed to `Trial.create` as an object is passed here too.
+    A trial of an algorithm that is not in the catalogue needs it here, as `Trial.create` got it: an export may come
+    from anybody, and does not get to choose what code is run.
     """
     fold: PublicFold | None = None
     head, count = GENESIS, 0
@@ -65,8 +70,10 @@ def verify_public(folder: str | Path, algorithm: Algorithm | None = None) -> Ver
                 fold = _fold_of(kind, body, algorithm)
             else:
                 found += _faults(fold, kind, body)
-        except UNREADABLE as error:
-            found.append(f"The event cannot be read: {type(error).__name__}.")
+        except Unnamed:
+            raise
+        except (Wrong, *UNREADABLE) as error:
+            found.append(_said(error))
             count = seq
         misfits += [Misfit(seq, problem) for problem in found]
         if fold is None:
@@ -96,15 +103,27 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
         ) from error
 
 
-def _fold_of(kind: str, body: dict[str, Any], algorithm: Algorithm | None) -> PublicFold:
+def _fold_of(kind: str, body: dict[str, Any], algorithm: str | Algorithm | None) -> PublicFold:
     if kind != "created":
         raise Wrong("A chain begins with the trial's creation.")
     design = Design.from_json(body["design"])
-    found = algorithm or resolve(design.algorithm)
-    rules = Rules(design, found, found.constants(design.numbers()))
+    rules = Rules.of(design, _rules_of(design, algorithm))
     fold = PublicFold(rules, MemoryBooks(), rules.fresh_state())
     fold.apply(kind, _microseconds(body["time"]), body, None)
     return fold
+
+
+def _rules_of(design: Design, algorithm: str | Algorithm | None) -> Algorithm:
+    if algorithm is None:
+        if ":" in design.algorithm:
+            raise Unnamed(
+                f"This trial runs {design.algorithm!r} of somebody's own; name it here if you trust its code."
+            )
+        return resolve(design.identity)
+    given = algorithm.identity if isinstance(algorithm, Algorithm) else algorithm
+    if given not in (design.identity, design.algorithm):
+        raise Unnamed(f"This trial runs the algorithm {design.identity}, not {given}.")
+    return resolve(algorithm if isinstance(algorithm, Algorithm) else design.identity)
 
 
 def _faults(fold: PublicFold, kind: str, body: dict[str, Any]) -> list[str]:
@@ -112,16 +131,20 @@ def _faults(fold: PublicFold, kind: str, body: dict[str, Any]) -> list[str]:
     found = []
     try:
         _check(fold, kind, body)
-    except Wrong as wrong:
-        found.append(str(wrong))
-    except UNREADABLE as error:
-        found.append(f"The event cannot be read: {type(error).__name__}.")
+    except (Wrong, *UNREADABLE) as error:
+        found.append(_said(error))
     try:
         fold.apply(kind, max(_microseconds(body["time"]), fold.book.at), body, None)
     except UNREADABLE as error:
         if not found:
             found.append(f"The event cannot be applied: {type(error).__name__}.")
     return found
+
+
+def _said(error: Exception) -> str:
+    return (
+        str(error) if isinstance(error, Wrong | BestArmError) else f"The event cannot be read: {type(error).__name__}."
+    )
 
 
 def _check(fold: PublicFold, kind: str, body: dict[str, Any]) -> None:
