@@ -224,6 +224,11 @@ def another_verdict(chain: list[Line]) -> int:
     return at + 1
 
 
+def nobody_left(chain: list[Line]) -> int:
+    del chain[nth(chain, "vacated")]
+    return next(at for at, line in enumerate(chain, 1) if line["body"].get("replacing"))
+
+
 def one_more_after_the_end(chain: list[Line]) -> int:
     chain.append(chain[nth(chain, "assigned", -1)])
     return len(chain)
@@ -245,9 +250,9 @@ def turned_back(chain: list[Line]) -> int:
         ("decided", edited("released", 3, sizes=[999]), "another stage's turn"),
         ("decided", edited("released", 3, values=[0.5]), "whole number of steps"),
         ("decided", edited("released", 3, values=[1, 2]), "whole number of steps"),
-        ("decided", edited("opened", 1, champion=2), "not the one that the algorithm plans"),
+        ("decided", edited("opened", 1, champion=2), "not recruiting|not the one that the algorithm plans"),
         ("decided", dropped("opened", 3), "open stage of that arm"),
-        ("decided", dropped("assigned", 3), "numbered in order"),
+        ("decided", dropped("assigned", 3), "No stage was to be released yet"),
         ("decided", dropped("created", 0), "begins with the trial's creation"),
         ("decided", released_early, "No stage was to be released yet"),
         ("decided", another_verdict, "The evidence speaks for c"),
@@ -257,7 +262,7 @@ def turned_back(chain: list[Line]) -> int:
         ("decided", edited("created", 0, time=[]), "cannot be read"),
         ("with_follow_up", released_before_it_was_due, "not made when it was due"),
         ("with_follow_up", dropped("released", 0), "had to be released|another stage's turn"),
-        ("with_replacing", dropped("vacated", 0), "filled first"),
+        ("with_replacing", nobody_left, "filled first"),
         ("with_replacing", edited("vacated", 0, stage=77), "nobody to replace"),
     ],
 )

@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from bestarm.design import Design, resolve
 from bestarm.errors import BestArmError, InputError
 from bestarm.policy.algorithm import Algorithm
@@ -25,6 +27,7 @@ from bestarm.trial.exchange import CHAIN
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules
 from bestarm.trial.moments import moment
 from bestarm.trial.verify import (
+    LOST,
     UNREADABLE,
     Wrong,
     check_assignment,
@@ -54,6 +57,7 @@ def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) 
     from anybody, and does not get to choose what code is run.
     """
     fold: PublicFold | None = None
+    lost = False
     head, count = GENESIS, 0
     misfits: list[Misfit] = []
     for line in _lines(Path(folder)):
@@ -62,19 +66,20 @@ def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) 
             kind, body, mark = line["kind"], line["body"], line["hash"]
             if line["seq"] != seq:
                 found.append(f"Public event {seq} is missing.")
-                seq = int(line["seq"])
+                seq, lost = int(line["seq"]), True
             elif chained_publicly(head, seq, kind, body) != mark:
                 found.append("The event's hash does not fit its content and the event before.")
             head, count = str(mark), seq
             if fold is None:
                 fold = _fold_of(kind, body, algorithm)
-            else:
-                found += _faults(fold, kind, body)
+            elif not lost:
+                said, lost = _faults(fold, kind, body)
+                found += said
         except Unnamed:
             raise
         except (Wrong, *UNREADABLE) as error:
             found.append(_said(error))
-            count = seq
+            count, lost = seq, True
         misfits += [Misfit(seq, problem) for problem in found]
         if fold is None:
             break
@@ -116,9 +121,7 @@ def _fold_of(kind: str, body: dict[str, Any], algorithm: str | Algorithm | None)
 def _rules_of(design: Design, algorithm: str | Algorithm | None) -> Algorithm:
     if algorithm is None:
         if ":" in design.algorithm:
-            raise Unnamed(
-                f"This trial runs {design.algorithm!r} of somebody's own; name it here if you trust its code."
-            )
+            raise Unnamed(f"This trial runs {design.algorithm!r}; name it here if you trust its code.")
         return resolve(design.identity)
     given = algorithm.identity if isinstance(algorithm, Algorithm) else algorithm
     if given not in (design.identity, design.algorithm):
@@ -126,8 +129,9 @@ def _rules_of(design: Design, algorithm: str | Algorithm | None) -> Algorithm:
     return resolve(algorithm if isinstance(algorithm, Algorithm) else design.identity)
 
 
-def _faults(fold: PublicFold, kind: str, body: dict[str, Any]) -> list[str]:
-    """What is wrong with an event; it is applied all the same, if it can be."""
+@np.errstate(divide="raise", invalid="raise")
+def _faults(fold: PublicFold, kind: str, body: dict[str, Any]) -> tuple[list[str], bool]:
+    """What is wrong with an event, and whether it could not be applied: it is all the same, if it can be."""
     found = []
     try:
         _check(fold, kind, body)
@@ -135,16 +139,14 @@ def _faults(fold: PublicFold, kind: str, body: dict[str, Any]) -> list[str]:
         found.append(_said(error))
     try:
         fold.apply(kind, max(_microseconds(body["time"]), fold.book.at), body, None)
-    except UNREADABLE as error:
-        if not found:
-            found.append(f"The event cannot be applied: {type(error).__name__}.")
-    return found
+    except UNREADABLE:
+        return [*found, LOST], True
+    return found, False
 
 
 def _said(error: Exception) -> str:
-    return (
-        str(error) if isinstance(error, Wrong | BestArmError) else f"The event cannot be read: {type(error).__name__}."
-    )
+    said = str(error) if isinstance(error, Wrong | BestArmError) else ""
+    return said or f"The event cannot be read: {type(error).__name__}."
 
 
 def _check(fold: PublicFold, kind: str, body: dict[str, Any]) -> None:
