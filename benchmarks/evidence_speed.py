@@ -24,14 +24,14 @@ def measure(title: str, algorithm: str, means: Sequence[float], epsilon: float, 
 
 def main() -> None:
     print("| algorithm | scenario | time a run | releases | people |\n|---|---|---|---|---|")
-    algorithm = "evidence"
-    ba.simulate(algorithm, means=[0.9, 0.1], epsilon=1, delta=0.1, runs=1, seed=0)
-    for arms in (2, 5, 10, 20, 50, 100):
-        measure(f"K = {arms}, gap 0.1, eps 0.1", algorithm, [0.6, *[0.5] * (arms - 1)], 0.1, 20)
-    for epsilon in (10.0, 1.0, 0.1, 0.01, 0.001):
-        measure(f"K = 5, gap 0.05, eps {epsilon:g}", algorithm, [0.75, 0.7, 0.7, 0.7, 0.7], epsilon, 40)
-    for gap in (0.2, 0.05, 0.01, 0.003, 0.001, 0.0001):
-        measure(f"K = 5, gap {gap:g}, eps 1", algorithm, [0.6, *[0.6 - gap] * 4], 1.0, 20)
+    for algorithm in ("evidence",):
+        ba.simulate(algorithm, means=[0.9, 0.1], epsilon=1, delta=0.1, runs=1, seed=0)
+        for arms in (2, 5, 10, 20, 50, 100):
+            measure(f"K = {arms}, gap 0.1, eps 0.1", algorithm, [0.6, *[0.5] * (arms - 1)], 0.1, 20)
+        for epsilon in (10.0, 1.0, 0.1, 0.01, 0.001):
+            measure(f"K = 5, gap 0.05, eps {epsilon:g}", algorithm, [0.75, 0.7, 0.7, 0.7, 0.7], epsilon, 40)
+        for gap in (0.2, 0.05, 0.01, 0.003, 0.001, 0.0001):
+            measure(f"K = 5, gap {gap:g}, eps 1", algorithm, [0.6, *[0.6 - gap] * 4], 1.0, 20)
 
 
 if __name__ == "__main__":
