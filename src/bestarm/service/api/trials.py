@@ -110,7 +110,7 @@ def tell_many(found: TrialToRun, holder: Holder, request: schemas.TellMany) -> s
 
 @router.post("/{trial}/correct", responses=RUN)
 def correct(found: TrialToRun, holder: Holder, request: schemas.Correct) -> schemas.Done:
-    """Correct an outcome: "corrected", or "late" (recorded, not used) once its batch is closed. For operators."""
+    """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released. For operators."""
     outcome = checked_outcome(found.design, request.outcome)
     return schemas.Done(status=found.correct(request.assignment, outcome, request.reason, holder.actor))
 
