@@ -157,7 +157,7 @@ class RemoteTrial:
         return statuses
 
     def correct(self, assignment: str, outcome: object, reason: str) -> str:
-        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
+        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         return str(self._post("correct", _told(assignment, outcome) | {"reason": reason}, repeat=False)["status"])
 
     def withdraw(self, assignment: str, reason: str = "") -> str:

@@ -57,7 +57,7 @@ def test_c_gauss_refuses_what_it_is_not_defined_for(x: float) -> None:
 @pytest.mark.parametrize(("k1", "k2"), [(1, 1), (2, 5), (11, 9), (30, 2)])
 def test_the_rules_look_up_what_the_formulas_say(k1: int, k2: int) -> None:
     design = Numbers(4, 0.03, pure_law(0.4))
-    record = new_record(4, 0)
+    record = new_record(4)
     for arm, phases in ((0, k1), (2, k2)):
         for phase in range(1, phases + 1):
             size = 1 if phase == 1 else 2 ** (phase - 2)

@@ -67,6 +67,15 @@ def test_what_lies_outside_stands_hollow_at_the_edge(view: PublicView) -> None:
     )
 
 
+def test_a_difference_has_no_mark_of_its_own(view: PublicView) -> None:
+    difference = replace(view.releases[-1], kind="difference", arms=(0, 1), sizes=(5, 6))
+    assert figures.timeline_figure(replace(view, releases=[*view.releases, difference])) == figures.timeline_figure(
+        view
+    )
+    assert figures.timeline_figure(replace(view, releases=[difference])) == ""
+
+
 def test_nothing_is_drawn_before_the_first_release(view: PublicView) -> None:
-    empty = replace(view, releases=[], standings=[])
+    unknown = [replace(estimate, mean=None, low=None, high=None) for estimate in view.estimates]
+    empty = replace(view, releases=[], estimates=unknown, standings=[])
     assert figures.estimates_figure(empty) == figures.evidence_figure(empty) == figures.timeline_figure(empty) == ""

@@ -42,7 +42,7 @@ def finite(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(finite, value))
     if isinstance(value, dict):
-        return {key: finite(one) for key, one in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     return 0.5 if isinstance(value, float) and not math.isfinite(value) else value
 
 

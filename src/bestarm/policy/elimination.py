@@ -68,7 +68,7 @@ def start_elimination(constants: EliminationConstants) -> Elimination:
     """Every arm active, epoch 1."""
     arms = constants.arms
     first_size = np.full(1, size_of_epoch(1, arms, constants))
-    return Elimination(new_record(arms, 0), np.zeros(arms), np.full(arms, 1), np.full(1, 1), first_size)
+    return Elimination(new_record(arms), np.zeros(arms), np.full(arms, 1), np.full(1, 1), first_size)
 
 
 @rule

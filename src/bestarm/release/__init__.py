@@ -1,6 +1,5 @@
-"""The laws of releases: noise, probabilities and guarantees of each privacy model. Public; no sampler here."""
+"""The laws of releases: noise and probabilities of each privacy model. Public; no sampler here."""
 
-from bestarm.release.guarantee import Guarantee, approximate_epsilon, guarantee
 from bestarm.release.laws import (
     LOCAL,
     NONE,
@@ -31,14 +30,11 @@ __all__ = [
     "PRIVACY_MODELS",
     "PURE",
     "ZCDP",
-    "Guarantee",
     "Law",
     "Privacy",
-    "approximate_epsilon",
     "bet_cap",
     "counted_mean",
     "grid_of",
-    "guarantee",
     "has_pmf",
     "law_of",
     "local_law",

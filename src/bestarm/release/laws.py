@@ -3,7 +3,8 @@
 A release is R = (sum of n outcomes) + Z, in outcome units. Under the pure and the zCDP model Z is central noise on the
 grid of 2^-bits; under the local model every single outcome was flipped at random before it was counted, and without
 privacy there is no Z. The evidence uses only what this module states: the log-mgf of Z, the probability of a release
-when outcomes are binary, the largest bet, and the variance. Nothing here draws noise. (spec: evidence)
+when outcomes are binary, the largest bet, and the variance. Nothing here draws noise.
+What they are needed for: docs/evidence-proof.md.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def log_binomial(n: float, m: float, r: float) -> float:
 
 @rule(inline=False)
 def log_binomial_laplace(n: float, m: float, r: float, epsilon: float) -> float:
-    """log P(Bin(n, m) + Z = r), Z discrete Laplace: the closed form of spec: evidence, in logs.
+    """log P(Bin(n, m) + Z = r), Z discrete Laplace: the closed form of docs/evidence-proof.md, in logs.
 
     The counts k <= r and the counts k > r are summed apart. Each sum is a binomial tail under a tilted mean; at least
     one of the two tails begins beyond its mean, where it is the point probability at r times a moderate ratio.

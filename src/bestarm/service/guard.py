@@ -103,7 +103,6 @@ def trial_for(role: Role) -> Callable[[Trials, Grant, str], Trial]:
 
 
 Viewer = Annotated[Grant, Depends(holder_as("viewer"))]
-Operator = Annotated[Grant, Depends(holder_as("operator"))]
 WholeAdmin = Annotated[Grant, Depends(whole_admin)]
 TrialToView = Annotated[Trial, Depends(trial_for("viewer"))]
 TrialToRun = Annotated[Trial, Depends(trial_for("operator"))]

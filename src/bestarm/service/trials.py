@@ -24,13 +24,12 @@ from bestarm.trial.report import report_of, report_page
 from bestarm.trial.trial import Trial
 
 FRESH_SECONDS = 1.0
-"""A trial whose batches close by the clock is looked at anew after this long, even if nobody did anything."""
+"""A trial whose stages are released by the clock is looked at anew after this long, even if nobody did anything."""
 
 
 @dataclass(frozen=True)
 class _Seen:
-    mark: int
-    """How many events the public chain had."""
+    head: str
     at: float
     view: PublicView
 
@@ -77,11 +76,11 @@ class Trials:
         with self._looking[name]:
             seen = self._seen.get(name)
             with self.store.reading(name) as reading:
-                mark = reading.public_seq
-            closes_by_itself = trial.design.follow_up is not None
-            if seen is None or seen.mark != mark or (closes_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
-                # The mark is read before the view, so that the view is never older than the mark says.
-                seen = self._seen[name] = _Seen(mark, time.monotonic(), trial.view())
+                head = reading.public_head
+            goes_on_by_itself = trial.design.follow_up is not None
+            if seen is None or seen.head != head or (goes_on_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
+                # The head is read before the view, so that the view is never older than the head says.
+                seen = self._seen[name] = _Seen(head, time.monotonic(), trial.view())
             return seen.view
 
     def report_page(self, name: str) -> str:
@@ -104,7 +103,7 @@ class Trials:
 def record(trial: Trial, outcomes: list[tuple[str, Fraction]], holder: Grant) -> list[str]:
     """Record outcomes for whoever holds this grant, all or none: the one way in for the API and the desk.
 
-    What is answered to a repeated outcome does not depend on what was recorded, but for a slip of one's own.
+    What is answered to a repeated outcome does not depend on what was recorded, except to whoever told it a moment ago.
     """
     return trial.tell_many(outcomes, holder.actor, guarded=True)
 

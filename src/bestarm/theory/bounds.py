@@ -41,7 +41,8 @@ class Bounds:
 
 
 def bounds(means: Sequence[float] | Floats, epsilon: float | None, delta: float, beta: float = 0.5) -> Bounds:
-    """Every bound of one problem: the arms' means, the privacy budget epsilon (None without privacy), the risk delta.
+    """Every bound of one problem (the paper's Theorems 2 and 5): the arms' means, the privacy budget epsilon (None
+    without privacy), the risk delta.
 
     `beta` is the leader's share in the paper's algorithm and touches the Gaussian time and Theorem 5's rate only.
     """

@@ -13,9 +13,10 @@ from bestarm.trial.plain import Answer
 
 State = Literal["recruiting", "waiting", "paused", "stopped"]
 """A trial that waits enrols nobody until outcomes come in."""
-ReleaseKind = Literal["sum", "difference"]
 EndedBy = Literal["evidence", "participants", "ended"]
 """The evidence sufficed, the largest number of participants was reached, or a person ended the trial."""
+ReleaseKind = Literal["sum", "difference"]
+"""Of one arm, or of two, the second taken off the first."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,18 @@ class OpenAssignment(Answer):
 
 
 @dataclass(frozen=True)
+class StageStatus(Answer):
+    """The stage that people join now, or the one that opens with the next person: its weights by arm."""
+
+    number: int
+    weights: dict[str, float]
+    people: int
+    open: bool
+
+
+@dataclass(frozen=True)
 class Release(Answer):
-    """One release in the outcome's own units: an arm's noisy sum in a stage, or the difference of two arms' sums."""
+    """One release in the outcome's own units: an arm's noisy sum in a stage, or the noisy difference of two."""
 
     stage: int
     kind: ReleaseKind
@@ -68,6 +79,16 @@ class Release(Answer):
     sizes: tuple[int, ...]
     value: float
     epsilon: float | None
+
+    @property
+    def of_arms(self) -> str:
+        """Whose sum it is, for people to read."""
+        return " − ".join(self.arms)
+
+    @property
+    def of_people(self) -> str:
+        """How many people are in it, for people to read."""
+        return " + ".join(f"{size:,}" for size in self.sizes)
 
 
 @dataclass(frozen=True)
@@ -97,24 +118,14 @@ class RivalEvidence(Answer):
 
 
 @dataclass(frozen=True)
-class RunningStage(Answer):
-    """The stage that people join now, or the one that opens with the next person: its weights, never the next arm."""
-
-    number: int
-    weights: dict[str, float]
-    people: int
-    open: bool
-
-
-@dataclass(frozen=True)
 class Status(Answer):
     """The public state of a trial."""
 
     trial: str
     state: State
     recruiting: tuple[str, ...]
-    stage: RunningStage | None
-    """Of algorithms with coins; null for others, and once the trial has stopped."""
+    stage: StageStatus | None
+    """Of algorithms with coins; null for others, and while nobody is enrolled."""
     assigned: dict[str, int]
     releases: tuple[Release, ...]
     estimates: tuple[ArmEstimate, ...]

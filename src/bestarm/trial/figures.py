@@ -11,7 +11,7 @@ from html import escape
 from typing import Final
 
 from bestarm.exact import text_of
-from bestarm.trial.public import Estimate, PublicView, Released, value_in_units
+from bestarm.trial.public import Estimate, PublicView, Released
 
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#b0568b", "#b88700", "#2f9bd6", "#46545c")
 """One colour an arm, again from the start after seven; told apart under every kind of colour vision."""
@@ -53,8 +53,8 @@ figure { margin: 14px 0; } figcaption { margin-top: 10px; line-height: 1.5; }
 
 
 def estimates_figure(view: PublicView) -> str:
-    """Each arm's estimate with its interval, on the scale of the outcome; nothing before the first release."""
-    if not view.releases:
+    """Each arm's estimate with its interval, on the scale of the outcome; nothing before the first."""
+    if all(estimate.mean is None for estimate in view.estimates):
         return ""
     low, high = outcome_range(view)
     better = "less" if view.design.outcomes.lower_is_better else "more"
@@ -148,13 +148,13 @@ def timeline_figure(view: PublicView) -> str:
     keys = "".join(
         f'<span class="key {colour_class(arm)}">{escape(label)}</span>' for arm, label in enumerate(view.labels)
     )
-    picture = svg(220, f"{len(shown)} releases in order, each sum's noisy mean", drawn, "timeline")
+    picture = svg(220, f"{len(shown)} released sums in order, the noisy mean of each", drawn, "timeline")
     return f"<figure>{picture}<figcaption>{keys}</figcaption></figure>"
 
 
 def _mark(view: PublicView, release: Released, x: float, radius: float, ends: tuple[float, float]) -> str:
     arm, people = release.arms[0], release.sizes[0]
-    mean = value_in_units(view.design, release) / people
+    mean = view.design.outcomes.sum_in_units(release.value, people) / people
     hollow = "" if ends[0] <= mean <= ends[1] else " hollow"
     said = escape(f"{view.labels[arm]}, stage {release.stage}: {people:,} people, noisy mean {mean:.3g}")
     place = f'cx="{x:.2f}%" cy="{100 - share_of(mean, *ends):.2f}%" r="{radius:.1f}"'
@@ -165,9 +165,10 @@ def timeline_said(view: PublicView) -> str:
     """What the marks are."""
     left_out = len(released_sums(view)) - MOST_SHOWN
     return (
-        "Each mark is one sum of outcomes in the order of release: how high, its noisy mean; how large, the number of "
-        "its people. Sums of few people scatter because noise hides the individuals in them; hollow marks lie outside "
-        "the picture." + (f" The first {left_out:,} are not drawn." if left_out > 0 else "")
+        "Each mark is the sum of one arm in one stage, in the order of release: how high, the noisy mean of its "
+        "outcomes; how large, the number of people in it. Sums of few people scatter because noise hides the "
+        "individuals in them; hollow marks lie outside the picture."
+        + (f" The first {left_out:,} are not drawn." if left_out > 0 else "")
     )
 
 

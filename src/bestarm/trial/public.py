@@ -21,7 +21,7 @@ from bestarm.trial.answers import (
     Release,
     ReleaseKind,
     RivalEvidence,
-    RunningStage,
+    StageStatus,
     State,
     Status,
     Verdict,
@@ -95,7 +95,7 @@ def status_of(view: PublicView) -> Status:
         trial=view.name,
         state=view.state,
         recruiting=tuple(labels[arm] for arm in view.recruiting),
-        stage=None if view.stage is None else _running(view.stage, labels),
+        stage=None if view.stage is None else stage_of(view.stage, labels),
         assigned={labels[arm]: count for arm, count in enumerate(view.assigned)},
         releases=tuple(releases_of(view)),
         estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
@@ -107,9 +107,10 @@ def status_of(view: PublicView) -> Status:
     )
 
 
-def _running(stage: StageView, labels: tuple[str, ...]) -> RunningStage:
+def stage_of(stage: StageView, labels: tuple[str, ...]) -> StageStatus:
+    """The running stage for everybody: its weights, and never the next arm."""
     weights = {labels[arm]: weight for arm, weight in enumerate(stage.weights) if weight > 0}
-    return RunningStage(stage.number, weights, stage.people, stage.open)
+    return StageStatus(stage.number, weights, stage.people, stage.open)
 
 
 def releases_of(view: PublicView) -> list[Release]:

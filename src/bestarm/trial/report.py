@@ -8,7 +8,7 @@ from html import escape
 from bestarm._version import __version__
 from bestarm.exact import text_of
 from bestarm.trial import figures
-from bestarm.trial.answers import Release, Report
+from bestarm.trial.answers import Report
 from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, status_of
 
 STYLE = (
@@ -117,22 +117,12 @@ def _privacy(view: PublicView) -> str:
         said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(ledger.spent)}.</p>")
     said.append(f"<p>{escape(ledger.why)}</p>")
     rows = [
-        (str(line.stage), said_arms(line), said_sizes(line), f"{line.value:.4f}", _terms(line.terms))
+        (str(line.stage), line.of_arms, line.of_people, f"{line.value:.4f}", _terms(line.terms))
         for line in ledger.releases
     ]
     table = _table(("stage", "arm", "people", "noisy sum", "noise"), rows, (0, 2, 3))
     said.append(f"<details><summary>All {len(rows)} releases</summary>{table}</details>" if rows else "")
     return _section("Privacy ledger", "".join(said))
-
-
-def said_arms(release: Release) -> str:
-    """The arm of a sum, or the two of a difference, in words."""
-    return " − ".join(release.arms)
-
-
-def said_sizes(release: Release) -> str:
-    """How many people are in a release."""
-    return " + ".join(f"{size:,}" for size in release.sizes)
 
 
 def _terms(terms: dict[str, str | None]) -> str:

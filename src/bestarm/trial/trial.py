@@ -143,13 +143,13 @@ class Trial:
         return _without_conflict(self._write(request))
 
     def correct(self, assignment: str, outcome: object, reason: str, actor: str = STAFF) -> str:
-        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
+        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         _needs_reason(reason)
         value = exact(outcome, "The outcome")
         return self._write(lambda desk: desk.correct(self._number(desk, assignment), value, reason, actor))
 
     def withdraw(self, assignment: str, reason: str = "", actor: str = STAFF) -> str:
-        """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (batch closed)."""
+        """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (stage released)."""
         return self._write(lambda desk: desk.withdraw(self._number(desk, assignment), reason, actor))
 
     def pause(self, reason: str = "", actor: str = STAFF) -> str:

@@ -33,8 +33,8 @@ class Course(NamedTuple):
 @rule
 def pooled(memory: Memory, a: int, b: int, ratio: float) -> float:
     """The pivot: what outcomes are on average under the hypothesis, kept away from 0 and 1 by what is not known yet."""
-    m = (memory.mean[a] + ratio * memory.mean[b]) / (1.0 + ratio)
-    edge = 1.0 / (memory.people[a] + memory.people[b] + 2.0)
+    m: float = (memory.mean[a] + ratio * memory.mean[b]) / (1.0 + ratio)
+    edge: float = 1.0 / (memory.people[a] + memory.people[b] + 2.0)
     return min(max(m, edge), 1.0 - edge)
 
 
@@ -57,7 +57,7 @@ def size_for(constants: CoinConstants, memory: Memory, leader: int, b: int, diff
     sampling = outcome_variance(pivot, memory.people[leader] + memory.people[b])
     low = max(1.0, tuning.least_growth * memory.people[b])
     high = max(2.0, (tuning.growth - 1.0) * memory.people[b])
-    best = high
+    best: float = high
     most = -1e300
     for k in range(SIZES):
         size = low * (high / low) ** (k / (SIZES - 1.0))

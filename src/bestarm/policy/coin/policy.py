@@ -140,11 +140,11 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
         if is_in(memory, b) and weights[slot, b] > 0.0:
             won = 0.0
             champions = 0
+            challenger = leader if b != leader else best_but(memory, leader)
             for a in range(constants.arms):
-                if a != b and is_in(memory, a) and weights[slot, a] > 0.0:
-                    if first or a == (leader if b != leader else best_but(memory, leader)):
-                        won += log_gain(constants, memory, stages, slot, a, b, values)
-                        champions += 1
+                if a != b and is_in(memory, a) and weights[slot, a] > 0.0 and (first or a == challenger):
+                    won += log_gain(constants, memory, stages, slot, a, b, values)
+                    champions += 1
             if champions > 0:
                 cash = cash_of(constants, memory, b)
                 gained[b] = math.log(cash + (1.0 - cash) * won / champions)

@@ -67,7 +67,7 @@ _environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_environment.filters.update(people=people, short=short, age=age, until=until, span=span, listed=listed)
+_environment.filters.update(people=people, short=short, age=age, until=until, listed=listed)
 _environment.globals.update(version=__version__, trial_path=trial_path)
 
 

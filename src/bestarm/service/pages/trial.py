@@ -18,7 +18,7 @@ from bestarm.service.reports import report_response, safe_filename
 from bestarm.service.trials import Trials
 from bestarm.trial import figures
 from bestarm.trial.moments import moment
-from bestarm.trial.public import PublicView, ledger_of, people_released
+from bestarm.trial.public import PublicView, ledger_of, people_released, stage_of
 
 router = APIRouter()
 
@@ -114,8 +114,8 @@ def _live(request: Request, trials: Trials, name: str, door: Door, mark: str) ->
 def mark_of(view: PublicView) -> str:
     """A short name of what is shown. It is made from public things alone, unlike the number of events, which would
     tell when outcomes come in."""
-    said = repr((view.state, view.recruiting, view.assigned, len(view.releases), view.explanation, view.verdict))
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    shown = (view.state, view.recruiting, view.stage, view.assigned, len(view.releases), view.explanation, view.verdict)
+    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
 def _json_file(trials: Trials, name: str) -> Response:
@@ -130,7 +130,9 @@ def _shown(view: PublicView, door: Door) -> dict[str, Any]:
         "view": view,
         "door": door,
         "design": view.design.to_json(),
+        "design_in_words": view.design.in_words(),
         "recruiting": [labels[arm] for arm in view.recruiting],
+        "stage": None if view.stage is None else stage_of(view.stage, labels),
         "people": sum(view.assigned),
         "people_released": sum(people_released(view)),
         "estimates": Markup(figures.estimates_figure(view)),

@@ -1,4 +1,4 @@
-"""Figures. Colours are told apart by the colour-blind and, with line styles and markers, in print."""
+"""The reproduction's figures. Colours are told apart by the colour-blind and, with line styles and marks, in print."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bestarm.instance import PAPER_MEANS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bestarm.simulation.cells import CellSummary
+    from bestarm.reproduction.cells import CellSummary
 
 # Okabe and Ito's palette; the order of this table is the order of the legend.
 STYLES: Final[dict[str, dict[str, Any]]] = {

@@ -9,24 +9,29 @@ import pytest
 import bestarm as ba
 from bestarm.instance import PAPER_EPSILONS
 from bestarm.policy.catalogue import CATALOGUE
-from bestarm.simulation import reproduction
-from bestarm.simulation.cells import CellSummary
-from bestarm.simulation.claims import write_report
+from bestarm.reproduction import experiments
+from bestarm.reproduction.cells import CellSummary
+from bestarm.reproduction.claims import write_report
+from bestarm.reproduction.figures import STYLES
 
 
 def test_the_full_figure_has_every_cell() -> None:
-    cells = reproduction.make_cells(2, 100, quick=False)
-    shown = [algorithm for name, algorithm in CATALOGUE.items() if name not in reproduction.LEFT_OUT]
+    cells = experiments.make_cells(2, 100, quick=False)
+    shown = [CATALOGUE[name] for name in experiments.ALGORITHMS]
     private = sum("pure" in algorithm.privacy for algorithm in shown)
     assert len(cells) == 6 * (private * len(PAPER_EPSILONS) + len(shown) - private)
     assert {cell.scenario.cap for cell in cells if cell.scenario.algorithm.name == "adap-tt"} == {10**7}
 
 
+def test_whatever_has_a_line_style_is_run() -> None:
+    assert set(STYLES) <= set(experiments.ALGORITHMS)
+
+
 def test_a_small_reproduction_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reproduction, "QUICK_EPSILONS", (0.1, 1.0, 10.0))
-    monkeypatch.setattr(reproduction, "QUICK_RUNS", 3)
-    monkeypatch.setattr(reproduction, "QUICK_CAP", 10**5)
-    cells = reproduction.reproduce(tmp_path, figure=1, quick=True, seed=5)
+    monkeypatch.setattr(experiments, "QUICK_EPSILONS", (0.1, 1.0, 10.0))
+    monkeypatch.setattr(experiments, "QUICK_RUNS", 3)
+    monkeypatch.setattr(experiments, "QUICK_CAP", 10**5)
+    cells = experiments.reproduce(tmp_path, figure=1, quick=True, seed=5)
     assert {path.name for path in tmp_path.iterdir()} == {"figure1.png", "results.parquet", "results.csv", "report.md"}
     assert (tmp_path / "figure1.png").read_bytes().startswith(b"\x89PNG")
     report = (tmp_path / "report.md").read_text()
@@ -78,5 +83,5 @@ def test_undecided_runs_never_count_as_fewer_samples() -> None:
 
 def test_there_is_no_third_figure(tmp_path: Path) -> None:
     with pytest.raises(ba.InputError, match="1 and 2"):
-        reproduction.reproduce(tmp_path / "out", figure=3)
+        experiments.reproduce(tmp_path / "out", figure=3)
     assert not (tmp_path / "out").exists()

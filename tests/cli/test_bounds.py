@@ -21,7 +21,7 @@ from bestarm.cli.options import parse_means
 from bestarm.cli.output import count, jsonable, number, percent, progress_bar
 from bestarm.errors import InputError, OperationError
 
-REFERENCE = json.loads((Path(__file__).parent / "data" / "reference.json").read_text(encoding="utf-8"))
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "reference.json").read_text(encoding="utf-8"))
 BOUNDS = ["bounds", "--means", "0.95,0.9,0.9,0.9,0.5", "--epsilon", "0.1", "--delta", "0.01"]
 THRESHOLD = [
     "threshold",

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from statistics import geometric_mean, median
+from typing import TypeAlias
 
 from scipy.stats import beta
 
 from bestarm import __version__
 from bestarm.instance import PAPER_MEANS
 from bestarm.policy.catalogue import CATALOGUE
-from bestarm.simulation.cells import CellSummary
+from bestarm.reproduction.cells import CellSummary
 
-Cells = Sequence[CellSummary]
+Summaries: TypeAlias = Sequence[CellSummary]
 
 
-def write_report(cells: Cells, *, seed: int, quick: bool, figure: int, delta: float) -> str:
+def write_report(cells: Summaries, *, seed: int, quick: bool, figure: int, delta: float) -> str:
     """The report as Markdown: the claims with their verdicts, then every cell."""
     runs = max(cell.runs for cell in cells)
     how = "--quick" if quick else f"--runs {runs}"
@@ -44,7 +45,7 @@ def write_report(cells: Cells, *, seed: int, quick: bool, figure: int, delta: fl
     return "\n".join(parts) + "\n"
 
 
-def _fewer_than_dp_se(cells: Cells) -> list[str]:
+def _fewer_than_dp_se(cells: Summaries) -> list[str]:
     lines = [
         "## Claim 1: AdaP-TT needs fewer samples than DP-SE",
         "",
@@ -76,7 +77,7 @@ def _fewer_than_dp_se(cells: Cells) -> list[str]:
     return [*lines, "", *verdicts, ""]
 
 
-def _two_regimes(cells: Cells) -> list[str]:
+def _two_regimes(cells: Summaries) -> list[str]:
     shown = [name for name in ("adap-tt-published", "dp-se", "evidence") if name in _private(cells)]
     lines = [
         "## Claim 2: two regimes; below epsilon = 0.2 the samples depend on epsilon, above they do not",
@@ -118,7 +119,7 @@ def _slope(a: tuple[float, float], b: tuple[float, float]) -> float:
     return math.log(b[1] / a[1]) / math.log(b[0] / a[0])
 
 
-def _four_times_ttucb(cells: Cells) -> list[str]:
+def _four_times_ttucb(cells: Summaries) -> list[str]:
     pairs = (
         ("adap-tt-published", "ttucb-published", "released AdaP-TT / released TTUCB"),
         ("adap-tt", "ttucb", "Algorithm 2 / TTUCB"),
@@ -145,7 +146,7 @@ def _four_times_ttucb(cells: Cells) -> list[str]:
     return [*lines, "", *verdicts, ""]
 
 
-def _error_rates(cells: Cells, delta: float) -> list[str]:
+def _error_rates(cells: Summaries, delta: float) -> list[str]:
     above = []
     for cell in cells:
         low = float(beta.ppf(0.005, cell.wrong, cell.runs - cell.wrong + 1)) if cell.wrong else 0.0
@@ -175,7 +176,7 @@ def _error_rates(cells: Cells, delta: float) -> list[str]:
     return [*lines, "**Reproduced**: no cell's 99% interval lies above delta.", ""]
 
 
-def _undecided(cells: Cells) -> list[str]:
+def _undecided(cells: Summaries) -> list[str]:
     lines = [
         "## What the paper does not show: Algorithm 2 as written stalls",
         "",
@@ -197,7 +198,7 @@ def _undecided(cells: Cells) -> list[str]:
     return [*lines, ""]
 
 
-def _to_the_bound(cells: Cells) -> list[str]:
+def _to_the_bound(cells: Summaries) -> list[str]:
     lines = [
         "## How far each is from the refined lower bound",
         "",
@@ -217,7 +218,7 @@ def _to_the_bound(cells: Cells) -> list[str]:
     return [*lines, ""]
 
 
-def _every_cell(cells: Cells) -> list[str]:
+def _every_cell(cells: Summaries) -> list[str]:
     lines = [
         "## Every cell",
         "",
@@ -246,16 +247,16 @@ def _every_cell(cells: Cells) -> list[str]:
     return lines
 
 
-def _of(cells: Cells, name: str) -> list[CellSummary]:
+def _of(cells: Summaries, name: str) -> list[CellSummary]:
     ours = [cell for cell in cells if cell.algorithm == name]
     return sorted(ours, key=lambda cell: (cell.instance, cell.epsilon or 0.0))
 
 
-def _private(cells: Cells) -> list[str]:
+def _private(cells: Summaries) -> list[str]:
     return list(dict.fromkeys(cell.algorithm for cell in cells if cell.epsilon is not None))
 
 
-def _instances(cells: Cells) -> list[int]:
+def _instances(cells: Summaries) -> list[int]:
     return sorted({cell.instance for cell in cells})
 
 
