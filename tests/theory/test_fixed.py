@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from bestarm.errors import InputError
 from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
-from bestarm.theory import fixed
+from bestarm.theory import lattice
 from bestarm.theory.fixed import fixed_error, fixed_size
 
 LAWS = {"pure": pure_law(0.7), "zcdp": zcdp_law(0.2), "local": local_law(1.0), "none": no_privacy()}
@@ -111,7 +111,7 @@ def test_simulated(arms: int, base: float, difference: float, delta: float, law:
 def test_coarse_lattice(monkeypatch: pytest.MonkeyPatch, law: Law) -> None:
     """The lattice of large designs moves the size by less than one in a thousand."""
     fine = fixed_size(3, 0.3, 0.01, 0.05, law)
-    monkeypatch.setattr(fixed, "FINEST", 0)
+    monkeypatch.setattr(lattice, "FINEST", 0)
     coarse = fixed_size(3, 0.3, 0.01, 0.05, law)
     assert coarse == pytest.approx(fine, rel=1e-3)
 
