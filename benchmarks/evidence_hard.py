@@ -37,7 +37,7 @@ def draw_unlucky(rng: np.random.Generator, world: Any, arm: int, size: int) -> f
 def unlucky(epsilon: float, runs: int) -> tuple[float, int, int]:
     """Mean people, wrong and undecided runs when the best arm's first batch is as bad as can be."""
     algorithm = CATALOGUE["evidence"]
-    run = make_entry_point(algorithm, draw_unlucky, cached=False)
+    run = make_entry_point(algorithm, {"draw": draw_unlucky}, cached=False)
     constants = algorithm.constants(Design(5, 0.01, epsilon))
     people = wrong = undecided = 0
     for seed in range(runs):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from bestarm.policy.algorithm import Algorithm, Design
+from bestarm.policy.algorithm import Algorithm, Batched, Design
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.record import FloatArray, IntArray
-from bestarm.simulation.compiled import Run, make_entry_point
-from bestarm.simulation.driver import pull_by_pull, release_by_release
+from bestarm.simulation.compiled import make_entry_point
+from bestarm.simulation.driver import Run, driving
 from tests.naive import paper
 from tests.naive.tape import Story, Tape
 
@@ -114,7 +114,7 @@ def check(case: Case, name: str, world: TapeWorld, result: tuple[int, int, int],
 @pytest.mark.parametrize("name", ORACLES)
 def test_compiled_runs_agree_with_the_oracle(name: str) -> None:
     algorithm = CATALOGUE[name]
-    run: Run = make_entry_point(algorithm, draw_from_tape, cached=False)
+    run: Run = make_entry_point(algorithm, {"draw": draw_from_tape}, cached=False)
     rng = np.random.default_rng(20230)
     stopped = 0
     for index in range(1100):
@@ -131,7 +131,7 @@ def test_compiled_runs_agree_with_the_oracle(name: str) -> None:
 @pytest.mark.parametrize("name", ORACLES)
 def test_plain_runs_take_the_same_arm_for_every_person(name: str) -> None:
     algorithm = CATALOGUE[name]
-    drive = release_by_release if algorithm.holds else pull_by_pull
+    assert isinstance(algorithm, Batched)
     rng = np.random.default_rng(77)
     for _ in range(40):
         case = make_case(rng, cap=int(rng.integers(2, 200)))
@@ -143,19 +143,8 @@ def test_plain_runs_take_the_same_arm_for_every_person(name: str) -> None:
             arms.extend([arm] * int(people))
             algorithm.assigned(state, constants, arm, people)
 
-        result = drive(
-            np.random.default_rng(case.seed),
-            world,
-            algorithm.constants(design_of(case, algorithm)),
-            case.cap,
-            per_arm,
-            algorithm.start,
-            algorithm.size,
-            algorithm.recruit,
-            assigned,
-            algorithm.released,
-            algorithm.over,
-            draw_from_tape,
-        )
+        run = driving(replace(algorithm, assigned=assigned), {"draw": draw_from_tape})
+        constants = algorithm.constants(design_of(case, algorithm))
+        result = run(np.random.default_rng(case.seed), world, constants, case.cap, per_arm)
         story = check(case, name, world, result, per_arm)
         assert arms == story.arms

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
     from bestarm.planning import Plan, plan
-    from bestarm.policy.algorithm import Algorithm, Design
+    from bestarm.policy.algorithm import Algorithm, Batched, Design, Staged
     from bestarm.policy.catalogue import wrap
+    from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
     from bestarm.theory import Bounds, bounds
     from bestarm.trial.trial import Trial
@@ -29,8 +30,11 @@ _HOME = {
     "Instance": "bestarm.instance",
     "TruncatedNormal": "bestarm.instance",
     "Algorithm": "bestarm.policy.algorithm",
+    "Batched": "bestarm.policy.algorithm",
+    "Staged": "bestarm.policy.algorithm",
     "Design": "bestarm.policy.algorithm",
     "wrap": "bestarm.policy.catalogue",
+    "rule": "bestarm.rules",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
     "Results": "bestarm.simulation",
@@ -43,6 +47,7 @@ _HOME = {
 
 __all__ = [
     "Algorithm",
+    "Batched",
     "Bernoulli",
     "BestArmError",
     "Beta",
@@ -55,11 +60,13 @@ __all__ = [
     "OperationError",
     "Plan",
     "Results",
+    "Staged",
     "Trial",
     "TruncatedNormal",
     "__version__",
     "bounds",
     "plan",
+    "rule",
     "simulate",
     "wrap",
 ]

@@ -85,7 +85,7 @@ def unlucky_draw(rng: np.random.Generator, means: Any, arm: int, size: int) -> f
 
 def test_an_unlucky_first_batch_of_the_best_arm_does_not_end_its_chances() -> None:
     algorithm = CATALOGUE["evidence"]
-    run = make_entry_point(algorithm, unlucky_draw, cached=False)
+    run = make_entry_point(algorithm, {"draw": unlucky_draw}, cached=False)
     constants = algorithm.constants(Design(4, 0.01, 1.0))
     right = 0
     for seed in range(60):
@@ -108,18 +108,11 @@ def test_runs_with_the_same_seed_are_the_same_whoever_drives() -> None:
             people.people_of(Instance.bernoulli([0.7, 0.5, 0.4]), False),
             people.noise_of(algorithm, Design(3, 0.05, 0.8)),
         )
-        rules = (
-            algorithm.start,
-            algorithm.size,
-            algorithm.recruit,
-            algorithm.assigned,
-            algorithm.released,
-            algorithm.over,
-        )
+        plainly = driver.driving(algorithm, {"draw": people.draw_release})
         for seed in range(4):
             plain, compiled = np.zeros(3, np.int64), np.zeros(3, np.int64)
             rng = np.random.default_rng(seed)
-            slow = driver.release_by_release(rng, world, constants, 10**6, plain, *rules, people.draw_release)
+            slow = plainly(rng, world, constants, 10**6, plain)
             fast = entry_point(algorithm)(np.random.default_rng(seed), world, constants, 10**6, compiled)
             assert tuple(map(int, slow)) == tuple(map(int, fast))
             assert np.array_equal(plain, compiled)

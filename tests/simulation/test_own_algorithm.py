@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import bestarm as ba
-from bestarm.policy.algorithm import NOBODY
+from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Design
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stopping import private_threshold
+from bestarm.simulation.driver import driving
 
 
 def lucb(state: Any, constants: Any, weights: FloatArray) -> int:
@@ -78,3 +79,52 @@ def test_a_rule_that_recruits_nobody_does_not_hang() -> None:
     for algorithm in (stuck, dataclasses.replace(stuck, holds=True)):
         with pytest.raises(ValueError, match="recruits nobody"):
             ba.simulate(algorithm, means=[0.9, 0.1], epsilon=1, runs=1)
+
+
+def ends_with(sentence: str, algorithm: ba.Algorithm, compiled: bool) -> None:
+    """A run of this algorithm, as it stands or compiled, ends with this sentence and nothing worse."""
+    with pytest.raises(ValueError, match=sentence):
+        if compiled:
+            ba.simulate(algorithm, means=[0.9, 0.1], epsilon=1, runs=1)
+        else:
+            constants = algorithm.constants(Design(2, 0.1, 1.0))
+            run = driving(algorithm, {"draw": lambda rng, world, arm, size: 0.0})
+            run(np.random.default_rng(0), None, constants, 100, np.zeros(2, np.int64))
+
+
+@pytest.mark.parametrize(("answer", "holds", "compiled"), [(99, False, True), (-7, True, False), (2, False, False)])
+def test_a_rule_that_names_no_arm_ends_the_run_with_a_sentence(answer: int, holds: bool, compiled: bool) -> None:
+    def wrong(state: Any, constants: Any, weights: FloatArray) -> int:
+        return answer
+
+    lost = dataclasses.replace(ba.wrap("lost", wrong, summary="names no arm", source="user code"), holds=holds)
+    ends_with("an arm that does not exist", lost, compiled)
+
+
+@pytest.mark.parametrize(("weight", "compiled"), [(math.nan, True), (0.7, False), (-0.5, False)])
+def test_weights_that_are_no_probabilities_end_the_run_with_a_sentence(weight: float, compiled: bool) -> None:
+    def odd(state: Any, constants: Any, weights: FloatArray) -> int:
+        weights[0] = weight
+        weights[1] = 0.5
+        return SEVERAL
+
+    lost = ba.wrap("odd", odd, summary="no probabilities", source="user code")
+    ends_with("not probabilities", lost, compiled)
+    ends_with("not probabilities", dataclasses.replace(lost, holds=True), False)
+
+
+@pytest.mark.parametrize(("people", "compiled"), [(0, True), (-3, False), (2**41, False)])
+def test_a_batch_that_cannot_be_ends_the_run_with_a_sentence(people: int, compiled: bool) -> None:
+    def size(state: Any, constants: Any, arm: int) -> int:
+        return people
+
+    ends_with("a batch of fewer than 1", dataclasses.replace(LUCB, name="sized", size=size), compiled)
+
+
+def test_a_rule_that_never_stops_is_stopped_by_the_cap() -> None:
+    def never(state: Any, constants: Any) -> int:
+        return UNDECIDED
+
+    endless = dataclasses.replace(LUCB, name="endless", over=never)
+    summary = ba.simulate(endless, means=[0.9, 0.1], epsilon=1, runs=3, max_samples=5000).summary()
+    assert (summary.undecided, summary.mean_samples) == (3, 5000)

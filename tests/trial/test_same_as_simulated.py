@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm
-from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.catalogue import CATALOGUE, uniform
 from bestarm.policy.record import FloatArray
 from bestarm.simulation import driver
 from bestarm.storage.memory import MemoryBooks
@@ -62,21 +62,8 @@ def simulated(rules: Rules, seed: int) -> tuple[list[int], list[tuple[int, int, 
         releases.append((arm, int(size), steps))
         return steps / rules.grid
 
-    drive = driver.release_by_release if algorithm.holds else driver.pull_by_pull
-    people, verdict, _ = drive(
-        np.random.default_rng(seed),
-        None,
-        rules.constants,
-        MOST,
-        np.zeros(3, np.int64),
-        algorithm.start,
-        algorithm.size,
-        algorithm.recruit,
-        assigned,
-        algorithm.released,
-        algorithm.over,
-        draw,
-    )
+    run = driver.driving(replace(algorithm, assigned=assigned), {"draw": draw})
+    people, verdict, _ = run(np.random.default_rng(seed), None, rules.constants, MOST, np.zeros(3, np.int64))
     return arms, releases, people, verdict
 
 
@@ -121,7 +108,7 @@ def test_an_algorithm_of_ones_own_runs_live(sqlite_place: str) -> None:
     def last_arm(state: Any, constants: Any, weights: FloatArray) -> int:
         return int(weights.size) - 1 if state.record.assigned.min() > 0 else int(state.record.assigned.argmin())
 
-    own = replace(CATALOGUE["uniform"], name="mine", recruit=last_arm)
+    own = replace(uniform(), name="mine", recruit=last_arm)
     trial = Trial.create(sqlite_place, name="t", arms=["a", "b"], epsilon=1, delta=0.1, algorithm=own)
     assert [trial.ask(f"p-{n}").arm for n in range(5)] == ["a", "b", "b", "b", "b"]
     again = Trial.open(sqlite_place, name="t", algorithm=own)
@@ -139,7 +126,7 @@ def test_allocation_is_unpredictable_or_in_fixed_order(sqlite_place: str) -> Non
         weights[:] = (0.5, 0.0, 0.5)
         return SEVERAL
 
-    own = replace(CATALOGUE["uniform"], name="mine", recruit=side_by_side)
+    own = replace(uniform(), name="mine", recruit=side_by_side)
 
     def arms_of(allocation: str) -> str:
         plan: dict[str, Any] = {"arms": ["a", "b", "c"], "epsilon": 1, "delta": 0.1, "algorithm": own}

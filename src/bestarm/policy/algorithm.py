@@ -1,28 +1,21 @@
 """What an algorithm is: a fold over public events that answers three questions.
 
-The state is a NamedTuple of arrays with a field `record` and whatever else the algorithm remembers. Five plain
-functions make up the behaviour; they take `(state, constants, ...)`, use `math` and array indexing only, and run
-both compiled (in the simulator) and as they stand (in a live trial):
-
-* `size(state, constants, arm)`: how many people does this arm's next batch hold? Asked when the batch opens.
-* `recruit(state, constants, weights)`: who recruits now? One arm's index; or `SEVERAL`, after writing each arm's
-  probability into `weights`; or `NOBODY`, until a release that is still due has come.
-* `over(state, constants)`: is it over? The recommended arm's index, or `UNDECIDED`. Asked after each release.
-* `assigned(state, constants, arm, people)` and `released(state, constants, arm)` bring the memory up to date after
-  the record has been.
-
-Coins belong to whoever drives the policy; a policy only names the weights. An algorithm that `holds` gives the same
-answer to `recruit` until the next release, so a simulator may jump from release to release.
+Who recruits, and with what weights? Is this stage or batch full, to be closed or extended? Is it over? The answers are
+plain functions (bestarm/rules.py) of `(state, constants, ...)` that run both compiled, in the simulator, and as they
+stand, in a live trial. The state is a NamedTuple of arrays that do not grow with history; a field named `scratch` is
+work space, which nobody keeps. Coins belong to whoever drives the policy; a policy only names the weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
 from bestarm.errors import InputError
 from bestarm.policy.record import FloatArray, Record
+from bestarm.rules import fingerprint, rule
 
 SEVERAL: Final = -1
 """`recruit` answers this after writing the weights of several arms."""
@@ -69,11 +62,13 @@ class Standing(NamedTuple):
     needed: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """A named composition of batching, sampling and stopping rules. The order of the fields is the order of events."""
+    """What every algorithm states of itself. It is one of two kinds: `Batched` or `Staged`."""
 
     name: str
+    revision: int = 1
+    """Goes up whenever stored trials would be decided otherwise. A trial goes on under the revision it began with."""
     summary: str
     source: str
     """Where the algorithm is described."""
@@ -85,15 +80,10 @@ class Algorithm:
     """Everything computed once from the design: a NamedTuple of numbers and arrays."""
     start: Callable[[Any], Any]
     """The state before the first person, from the constants."""
-    size: Callable[[Any, Any, int], int]
-    recruit: Callable[[Any, Any, FloatArray], int]
-    assigned: Callable[[Any, Any, int, int], None]
-    released: Callable[[Any, Any, int], None]
     over: Callable[[Any, Any], int]
+    """Is it over? The recommended arm's index, or UNDECIDED. Asked after each release."""
     explain: Callable[[Any, Any, list[str]], str]
     """The verdict's reason, or what is missing for one, in words and numbers: (state, constants, arm labels)."""
-    holds: bool = False
-    """Whether the answer of `recruit` holds until the next release."""
     noise: str = "laplace"
     """How the pure model's noise is drawn: "laplace" for proofs on continuous noise, "discrete" for integers."""
     binarises: bool = False
@@ -103,9 +93,24 @@ class Algorithm:
     """For reports: how the leading arm stands against each rival, (state, constants); None without such a scale."""
 
     @property
+    def identity(self) -> str:
+        """Name and revision, as every design freezes them: `adap-tt@1`."""
+        return f"{self.name}@{self.revision}"
+
+    @property
     def caveat(self) -> str | None:
         """What must stand beside every result of this algorithm, if anything."""
         return None if self.proven else "heuristic threshold, not proven"
+
+    @property
+    def rules(self) -> dict[str, Callable[..., Any]]:
+        """The functions that decide, by the names under which a driver calls them."""
+        return {"start": self.start, "over": self.over}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with every edit of a rule, of a constant that a rule reads, or of the composition."""
+        return fingerprint(self.constants, *self.rules.values())
 
     def check(self, design: Design) -> None:
         """Refuse a design that this algorithm cannot keep its promise for."""
@@ -121,5 +126,59 @@ class Algorithm:
             )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Batched(Algorithm):
+    """Fills batches of one arm each, whose sizes are fixed when they open; a full batch is released by itself.
+
+    The state has a field `record` (bestarm/policy/record.py).
+
+    * `size(state, constants, arm)`: how many people does this arm's next batch hold? Asked when the batch opens.
+    * `recruit(state, constants, weights)`: who recruits now? One arm's index; or `SEVERAL`, after writing each arm's
+      probability into `weights`; or `NOBODY`, until a release that is still due has come.
+    * `assigned(state, constants, arm, people)` and `released(state, constants, arm)` bring the memory up to date after
+      the record has been.
+    """
+
+    size: Callable[[Any, Any, int], int]
+    recruit: Callable[[Any, Any, FloatArray], int]
+    assigned: Callable[[Any, Any, int, int], None]
+    released: Callable[[Any, Any, int], None]
+    holds: bool = False
+    """Whether the answer of `recruit` holds until the next release, so that a simulator may jump there."""
+
+    @property
+    def rules(self) -> dict[str, Callable[..., Any]]:
+        return super().rules | {
+            "size": self.size,
+            "recruit": self.recruit,
+            "assigned": self.assigned,
+            "released": self.released,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged(Algorithm):
+    """Assigns by coins, stage by stage: everybody in a stage gets an arm by the weights fixed when it opened.
+
+    The state has a field `stages` (bestarm/policy/stages.py).
+
+    * `open_stage(state, constants, slot)`: plan the next stage; writes its opening (weights, form, champion, planned
+      size) at `slot` of the openings and changes nothing else that is remembered.
+    * `extent(state, constants, people)`: at which size does the open stage close, now that news has come? It has
+      `people`; it closes at once if the answer is not above that. Asked after each release while a stage is open.
+    * `settle(state, constants, slot, values)`: the oldest unreleased stage, at `slot`, has been released; in `values`
+      stands each arm's noisy sum, or first the noisy difference. What follows from it is remembered here.
+    """
+
+    open_stage: Callable[[Any, Any, int], None]
+    extent: Callable[[Any, Any, int], int]
+    settle: Callable[[Any, Any, int, FloatArray], None]
+
+    @property
+    def rules(self) -> dict[str, Callable[..., Any]]:
+        return super().rules | {"open_stage": self.open_stage, "extent": self.extent, "settle": self.settle}
+
+
+@rule
 def remember_nothing(state: State, constants: Any, arm: int, people: int) -> None:
     """The `assigned` rule of algorithms whose memory does not depend on assignments."""

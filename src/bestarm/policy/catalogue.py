@@ -7,7 +7,7 @@ from typing import Any
 
 from bestarm.errors import InputError
 from bestarm.policy import elimination, evidence, evidence_report, explain, sampling, standings, stopping
-from bestarm.policy.algorithm import Algorithm, remember_nothing
+from bestarm.policy.algorithm import Algorithm, Batched, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
 
 PAPER = (
@@ -27,13 +27,13 @@ def wrap(
     assigned: Callable[..., None] = remember_nothing,
     released: Callable[..., None] = sampling.latest_mean,
     constants: Callable[..., Any] = stopping.private_glr_constants,
-) -> Algorithm:
+) -> Batched:
     """The paper's generic wrapper: batches with doubling and forgetting, and the private GLR stopping rule.
 
     Makes any sampling rule that uses estimated means and counts epsilon-DP and delta-correct. The state that `start`
     makes needs the fields `record` and `mean`; `released` keeps `mean` (by default the mean of the last batch).
     """
-    return Algorithm(
+    return Batched(
         name=name,
         summary=summary,
         source=source,
@@ -51,7 +51,7 @@ def wrap(
     )
 
 
-def adap_tt() -> Algorithm:
+def adap_tt() -> Batched:
     """Algorithm 2 as written."""
     return wrap(
         "adap-tt",
@@ -64,9 +64,9 @@ def adap_tt() -> Algorithm:
     )
 
 
-def adap_tt_nonprivate() -> Algorithm:
+def adap_tt_nonprivate() -> Batched:
     """AdaP-TT without noise: what doubling and forgetting cost by themselves."""
-    return Algorithm(
+    return Batched(
         name="adap-tt-nonprivate",
         summary="AdaP-TT without noise: doubling batches and forgetting, no privacy",
         source=PAPER,
@@ -84,9 +84,9 @@ def adap_tt_nonprivate() -> Algorithm:
     )
 
 
-def ttucb() -> Algorithm:
+def ttucb() -> Batched:
     """TTUCB: the non-private Top Two algorithm on the whole history."""
-    return Algorithm(
+    return Batched(
         name="ttucb",
         summary="TTUCB: Top Two with a UCB leader on every outcome, no privacy",
         source="Jourdan and Degenne (2022), as used in the paper",
@@ -104,9 +104,9 @@ def ttucb() -> Algorithm:
     )
 
 
-def dp_se() -> Algorithm:
+def dp_se() -> Batched:
     """DP-SE, stopped when one arm is left."""
-    return Algorithm(
+    return Batched(
         name="dp-se",
         summary="DP-SE: private successive elimination in epochs, stopped when one arm is left",
         source="Sajed and Sheffet (2019), as used in the paper",
@@ -124,7 +124,7 @@ def dp_se() -> Algorithm:
     )
 
 
-def uniform() -> Algorithm:
+def uniform() -> Batched:
     """Uniform sampling in the wrapper: the least an algorithm can do."""
     return wrap(
         "uniform",
@@ -134,9 +134,9 @@ def uniform() -> Algorithm:
     )
 
 
-def adap_tt_published() -> Algorithm:
+def adap_tt_published() -> Batched:
     """What the released code runs under the name of AdaP-TT."""
-    return Algorithm(
+    return Batched(
         name="adap-tt-published",
         summary="AdaP-TT as in the released code (heuristic threshold, not proven)",
         source=RELEASED_CODE,
@@ -154,9 +154,9 @@ def adap_tt_published() -> Algorithm:
     )
 
 
-def ttucb_published() -> Algorithm:
+def ttucb_published() -> Batched:
     """What the released code runs under the name of TTUCB."""
-    return Algorithm(
+    return Batched(
         name="ttucb-published",
         summary="TTUCB as in the released code (heuristic threshold, not proven), no privacy",
         source=RELEASED_CODE,
@@ -179,9 +179,9 @@ def evidence_top_two(
     constants: Callable[..., Any],
     privacy: tuple[str, ...],
     binarises: bool = False,
-) -> Algorithm:
+) -> Batched:
     """Evidence Top Two: bets on releases, in stages of a few large batches."""
-    return Algorithm(
+    return Batched(
         name=name,
         summary=summary,
         source=EVIDENCE,
@@ -203,7 +203,7 @@ def evidence_top_two(
     )
 
 
-def evidence_default() -> Algorithm:
+def evidence_default() -> Batched:
     """The default: the sharper form that the outcomes allow."""
     return evidence_top_two(
         "evidence",
@@ -213,7 +213,7 @@ def evidence_default() -> Algorithm:
     )
 
 
-def evidence_tilted() -> Algorithm:
+def evidence_tilted() -> Batched:
     """For any outcomes in [0, 1]."""
     return evidence_top_two(
         "evidence-tilted",
@@ -223,7 +223,7 @@ def evidence_tilted() -> Algorithm:
     )
 
 
-def evidence_likelihood() -> Algorithm:
+def evidence_likelihood() -> Batched:
     """For binary outcomes, and others made binary."""
     return evidence_top_two(
         "evidence-likelihood",

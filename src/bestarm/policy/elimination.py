@@ -13,6 +13,7 @@ import numpy as np
 
 from bestarm.policy.algorithm import NOBODY, UNDECIDED, Design
 from bestarm.policy.record import FloatArray, IntArray, Record, new_record
+from bestarm.rules import rule
 
 LARGEST_BATCH = 2**60
 """Sizes stop growing here, far beyond any run, so that they fit an integer."""
@@ -44,6 +45,7 @@ def elimination_constants(design: Design) -> EliminationConstants:
     return EliminationConstants(design.arms, design.epsilon, design.delta)
 
 
+@rule
 def size_of_epoch(epoch: int, active: int, constants: EliminationConstants) -> int:
     """R_e = floor(max(32 log(8|S|e^2/delta)/D^2, 8 log(4|S|e^2/delta)/(D epsilon)) + 1) with D = 2^-e."""
     gap = 2.0**-epoch
@@ -52,6 +54,7 @@ def size_of_epoch(epoch: int, active: int, constants: EliminationConstants) -> i
     return int(min(math.floor(max(by_chance, by_noise) + 1.0), LARGEST_BATCH))
 
 
+@rule
 def slack_of_epoch(epoch: int, active: int, size: int, constants: EliminationConstants) -> float:
     """2(h_e + c_e): how far below the best an arm may be and stay."""
     by_chance = math.sqrt(math.log(8.0 * active * epoch * epoch / constants.delta) / (2.0 * size))
@@ -59,6 +62,7 @@ def slack_of_epoch(epoch: int, active: int, size: int, constants: EliminationCon
     return 2.0 * (by_chance + by_noise)
 
 
+@rule(allocates=True)
 def start_elimination(constants: EliminationConstants) -> Elimination:
     """Every arm active, epoch 1."""
     arms = constants.arms
@@ -66,11 +70,13 @@ def start_elimination(constants: EliminationConstants) -> Elimination:
     return Elimination(new_record(arms, 0), np.zeros(arms), np.full(arms, 1), np.full(1, 1), first_size)
 
 
+@rule
 def size_in_epoch(state: Elimination, constants: EliminationConstants, arm: int) -> int:
     """The batching rule: every batch of an epoch has the epoch's size."""
     return int(state.epoch_size[0])
 
 
+@rule
 def fill_epoch(state: Elimination, constants: EliminationConstants, weights: FloatArray) -> int:
     """The sampling rule: the first active arm whose batch of this epoch has free places; nobody once all are full."""
     record = state.record
@@ -81,6 +87,7 @@ def fill_epoch(state: Elimination, constants: EliminationConstants, weights: Flo
     return NOBODY
 
 
+@rule
 def end_epoch(state: Elimination, constants: EliminationConstants, arm: int) -> None:
     """After a release; with the epoch's last one, drop every arm that is too far below the best active one."""
     record = state.record
@@ -106,6 +113,7 @@ def end_epoch(state: Elimination, constants: EliminationConstants, arm: int) -> 
     state.epoch_size[0] = size_of_epoch(epoch + 1, left, constants)
 
 
+@rule
 def last_one_left(state: Elimination, constants: EliminationConstants) -> int:
     """The stopping rule: over when one arm is left."""
     survivor = UNDECIDED

@@ -21,6 +21,7 @@ from bestarm.policy.evidence_cells import Cells, cut, least_wealth, new_cells, r
 from bestarm.policy.evidence_plan import Plan, first_batch, new_plan, plan_stage
 from bestarm.policy.record import FloatArray, IntArray, Record, new_record
 from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
+from bestarm.rules import rule
 
 AHEAD = 1.0
 """A batch that opens before its stage holds this share of the people that its arm has: small ones are poor value."""
@@ -114,6 +115,7 @@ def _constants(design: Design, tilted: bool) -> EvidenceConstants:
     return EvidenceConstants(design.arms, law, tilted, threshold, float(design.indifference), first_batch(law))
 
 
+@rule(allocates=True)
 def start_evidence(constants: EvidenceConstants) -> Evidence:
     """Nothing released yet; a flat belief for every arm."""
     arms = constants.arms
@@ -140,6 +142,7 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
     )
 
 
+@rule(inline=False)
 def size_of_stage(state: Evidence, constants: EvidenceConstants, arm: int) -> int:
     """The size that the stage's plan foresees; a batch that opens ahead of its stage is a share of what the arm has."""
     if state.record.opened[arm] < state.plan.due[arm]:
@@ -147,6 +150,7 @@ def size_of_stage(state: Evidence, constants: EvidenceConstants, arm: int) -> in
     return math.ceil(AHEAD * float(state.record.places[arm]))
 
 
+@rule(inline=False)
 def recruit_side_by_side(state: Evidence, constants: EvidenceConstants, weights: FloatArray) -> int:
     """Every arm whose batch of this stage has free places, in proportion to the batches' sizes.
 
@@ -172,11 +176,13 @@ def recruit_side_by_side(state: Evidence, constants: EvidenceConstants, weights:
     return SEVERAL
 
 
+@rule(inline=False)
 def takes_part(state: Evidence, arm: int) -> bool:
     """Whether the arm is still in and has a batch in this stage."""
     return bool(state.plan.size[arm] > 0 and state.cells.left[arm] > 0)
 
 
+@rule(inline=False)
 def only_one_left(state: Evidence, constants: EvidenceConstants) -> int:
     """The last arm that is not out; the leader, should a release have struck out all at once."""
     left = UNDECIDED
@@ -188,6 +194,7 @@ def only_one_left(state: Evidence, constants: EvidenceConstants) -> int:
     return left if left != UNDECIDED else int(state.leader[0])
 
 
+@rule(inline=False)
 def weigh_release(state: Evidence, constants: EvidenceConstants, arm: int) -> None:
     """Settle the bets on a release, learn from it, and plan the next stage when this one is complete."""
     record = state.record
@@ -222,6 +229,7 @@ def weigh_release(state: Evidence, constants: EvidenceConstants, arm: int) -> No
         begin_stage(state, constants)
 
 
+@rule(inline=False)
 def choose_champions(state: Evidence, constants: EvidenceConstants) -> None:
     """Fix champions and stakes for all arms before any bet is settled: they must not depend on the release."""
     for b in range(constants.arms):
@@ -229,6 +237,7 @@ def choose_champions(state: Evidence, constants: EvidenceConstants) -> None:
         state.trust[b] = trust_in(state, constants, int(state.champion[b]), b) if state.champion[b] >= 0 else 0.0
 
 
+@rule(inline=False)
 def champion_of(state: Evidence, constants: EvidenceConstants, b: int) -> int:
     """The arm whose releases speak against b being the best: the leader, or for the leader the next best; or -1."""
     leader = int(state.leader[0])
@@ -243,6 +252,7 @@ def champion_of(state: Evidence, constants: EvidenceConstants, b: int) -> int:
     return champion
 
 
+@rule(inline=False)
 def trust_in(state: Evidence, constants: EvidenceConstants, champion: int, b: int) -> float:
     """About how likely the champion is the best of all arms but b: the share of the wealth that is staked on it."""
     beliefs = state.beliefs
@@ -255,6 +265,7 @@ def trust_in(state: Evidence, constants: EvidenceConstants, champion: int, b: in
     return trust
 
 
+@rule(inline=False)
 def settle(state: Evidence, constants: EvidenceConstants, b: int, n: float, r: float, up: bool) -> None:
     """Multiply the wealth of b's cells by the bets on a release of its champion (`up`) or of b itself."""
     cells = state.cells
@@ -276,6 +287,7 @@ def settle(state: Evidence, constants: EvidenceConstants, b: int, n: float, r: f
     strike_out(cells, b, constants.threshold)
 
 
+@rule(inline=False)
 def follow(state: Evidence, constants: EvidenceConstants) -> None:
     """Let the arm with the highest estimate lead, among those that are left.
 
@@ -300,6 +312,7 @@ def follow(state: Evidence, constants: EvidenceConstants) -> None:
             restart(state.cells, b, constants.indifference, state.floor[b])
 
 
+@rule(inline=False)
 def stage_is_complete(state: Evidence, constants: EvidenceConstants) -> bool:
     """Whether every batch of the stage that still matters has been released."""
     for arm in range(constants.arms):
@@ -308,6 +321,7 @@ def stage_is_complete(state: Evidence, constants: EvidenceConstants) -> bool:
     return True
 
 
+@rule(inline=False)
 def begin_stage(state: Evidence, constants: EvidenceConstants) -> None:
     """Plan the batches of the next stage."""
     leader = int(state.leader[0])
@@ -334,6 +348,7 @@ def begin_stage(state: Evidence, constants: EvidenceConstants) -> None:
             state.plan.due[arm] = state.record.released[arm] + 1
 
 
+@rule(inline=False)
 def recall(state: Evidence, constants: EvidenceConstants) -> None:
     """Look again at arms that have been out for long.
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from bestarm.policy.record import FloatArray
 from bestarm.release.laws import Law, log_pmf, noise_variance, outcome_mean
+from bestarm.rules import rule
 
 POINTS: Final = 64
 """Points of an arm's belief."""
@@ -22,6 +23,7 @@ TYPICAL_VARIANCE: Final = 0.2
 """Variance of an outcome, where only its order of magnitude matters."""
 
 
+@rule(inline=False)
 def log_densities(law: Law, tilted: bool, n: float, r: float, point: FloatArray, arm: int, density: FloatArray) -> None:
     """How well each point explains a release, in logs: exactly for binary outcomes, by a normal law otherwise."""
     variance = n * TYPICAL_VARIANCE + noise_variance(law)
@@ -33,6 +35,7 @@ def log_densities(law: Law, tilted: bool, n: float, r: float, point: FloatArray,
             density[k] = log_pmf(law, n, point[arm, k], r)
 
 
+@rule(inline=False)
 def interval_around(point: FloatArray, arm: int, k: int) -> float:
     """The length that point k stands for."""
     left = point[arm, k - 1] if k > 0 else 0.0
@@ -40,6 +43,7 @@ def interval_around(point: FloatArray, arm: int, k: int) -> float:
     return float(0.5 * (right - left))
 
 
+@rule(inline=False)
 def highest_belief(belief: FloatArray, arm: int) -> float:
     """The largest log weight."""
     highest = belief[arm, 0]
@@ -48,6 +52,7 @@ def highest_belief(belief: FloatArray, arm: int) -> float:
     return float(highest)
 
 
+@rule(inline=False)
 def summarise(point: FloatArray, belief: FloatArray, arm: int) -> tuple[float, float]:
     """Mean and standard deviation of a belief."""
     top = highest_belief(belief, arm)
@@ -65,6 +70,7 @@ def summarise(point: FloatArray, belief: FloatArray, arm: int) -> tuple[float, f
     return mean, math.sqrt(second / mass) + 1e-12
 
 
+@rule(inline=False)
 def gather(
     point: FloatArray, belief: FloatArray, arm: int, mean: float, spread: float, fresh: FloatArray, moved: FloatArray
 ) -> None:
@@ -86,11 +92,13 @@ def gather(
         belief[arm, k] = moved[k]
 
 
+@rule(inline=False)
 def resolution(law: Law, n: float) -> float:
     """The difference in means that a batch of n can just about see."""
     return math.sqrt(TYPICAL_VARIANCE / n + 0.5 * noise_variance(law) / (n * n)) / law.slope
 
 
+@rule(inline=False)
 def plain_estimate(law: Law, n: float, r: float) -> float:
     """The mean of outcomes that a single release suggests, kept within [0, 1]."""
     return min(max(outcome_mean(law, r / n), 0.0), 1.0)

@@ -31,6 +31,7 @@ from bestarm.release.laws import (
     noise_variance,
     outcome_mean,
 )
+from bestarm.rules import rule
 
 TILTS: Final = 32
 """Bets that the tilted form chooses from."""
@@ -60,6 +61,7 @@ class Slip(NamedTuple):
     stake: FloatArray
 
 
+@rule(allocates=True)
 def new_slip() -> Slip:
     """An empty slip."""
     return Slip(
@@ -73,6 +75,7 @@ def new_slip() -> Slip:
     )
 
 
+@rule(inline=False)
 def write_slip(
     slip: Slip,
     law: Law,
@@ -101,6 +104,7 @@ def write_slip(
             slip.marginal[i] = log_mgf_slope(law, slip.tilt[i])
 
 
+@rule(inline=False)
 def log_mgf_slope(law: Law, l: float) -> float:  # noqa: E741
     """The derivative of psi."""
     if law.kind == PURE:
@@ -111,6 +115,7 @@ def log_mgf_slope(law: Law, l: float) -> float:  # noqa: E741
     return 0.0
 
 
+@rule(inline=False)
 def log_bet(slip: Slip, law: Law, tilted: bool, n: float, r: float, m: float, need: float, trust: float) -> float:
     """Evidence against "the mean is at most m" from a release r of n outcomes; `need` nats would be enough.
 
@@ -126,6 +131,7 @@ def log_bet(slip: Slip, law: Law, tilted: bool, n: float, r: float, m: float, ne
     return math.log(max(1.0 - trust + trust * won, 1e-300)) - ROUNDING
 
 
+@rule(inline=False)
 def likelihood_bet(slip: Slip, law: Law, n: float, r: float, m: float, aim: float) -> float:
     """The average of f_p(r)/f_m(r) over the belief that p > m; what lies on the other side of m is not bet.
 
@@ -156,6 +162,7 @@ def likelihood_bet(slip: Slip, law: Law, n: float, r: float, m: float, aim: floa
     return (won + kept) / total if total > 0.0 else 1.0
 
 
+@rule(inline=False)
 def tilted_bet(slip: Slip, law: Law, n: float, r: float, null: float, m: float, aim: float) -> float:
     """The average of exp(l r - n h(l) - psi(l)) over tilts l, each standing for the differences that it suits best.
 
@@ -193,6 +200,7 @@ def tilted_bet(slip: Slip, law: Law, n: float, r: float, null: float, m: float, 
     return won / total if total > 0.0 else 1.0
 
 
+@rule(inline=False)
 def information(law: Law, p: float, m: float) -> float:
     """Evidence per outcome that the mean is above m when it is p > m, for large batches: d_eps(p, m), or kl."""
     if p <= m:
@@ -206,17 +214,20 @@ def information(law: Law, p: float, m: float) -> float:
     return kl(x, y)
 
 
+@rule(inline=False)
 def kl(x: float, y: float) -> float:
     """Bernoulli relative entropy for x in (0, 1], y in (0, 1)."""
     low = (1.0 - x) * math.log((1.0 - x) / (1.0 - y)) if x < 1.0 else 0.0
     return x * math.log(x / y) + low
 
 
+@rule(inline=False)
 def tilted_mean(epsilon: float, m: float) -> float:
     """The mean whose log-odds are epsilon above those of m: where d_eps turns from kl into a line."""
     return m / (m + (1.0 - m) * math.exp(-epsilon))
 
 
+@rule(inline=False)
 def point_reaching(law: Law, nats: float, m: float) -> float:
     """The p > m with `information(law, p, m)` = nats, or as near to 1 as points go."""
     top = counted_mean(law, 1.0 - 1e-9)

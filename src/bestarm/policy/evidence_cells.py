@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bestarm.policy.record import FloatArray, IntArray
+from bestarm.rules import rule
 
 MOST_CELLS: Final = 240
 """Cells that an arm can have at one time."""
@@ -39,12 +40,14 @@ class Cells(NamedTuple):
     """How many there are."""
 
 
+@rule(allocates=True)
 def new_cells(arms: int, indifference: float) -> Cells:
     """One cell an arm. With an indifference zone, a best mean below its width cannot be missed by that much."""
     low = np.full((arms, MOST_CELLS), indifference)
     return Cells(low, np.ones((arms, MOST_CELLS)), np.zeros((arms, MOST_CELLS)), np.ones(arms, np.int64))
 
 
+@rule(inline=False)
 def widest(low: float, high: float, lower: float, upper: float, blur: float) -> float:
     """How wide a cell may be, when the means that matter are `lower` and `upper` and known up to `blur`."""
     bottom = min(lower, upper)
@@ -53,6 +56,7 @@ def widest(low: float, high: float, lower: float, upper: float, blur: float) -> 
     return FINENESS * max(top - bottom, blur) + COARSENING * away
 
 
+@rule(inline=False)
 def cut(cells: Cells, arm: int, lower: float, upper: float, blur: float) -> None:
     """Cut an arm's cells in halves until they are narrow enough, as far as there is room."""
     if cells.left[arm] > MOST_CELLS // 2:
@@ -75,6 +79,7 @@ def cut(cells: Cells, arm: int, lower: float, upper: float, blur: float) -> None
             i += 1
 
 
+@rule(inline=False)
 def join(cells: Cells, arm: int, lower: float, upper: float, blur: float) -> None:
     """Join neighbours that are narrower than they need to be; together they keep the smaller wealth."""
     kept = 0
@@ -92,6 +97,7 @@ def join(cells: Cells, arm: int, lower: float, upper: float, blur: float) -> Non
     cells.left[arm] = min(kept + 1, cells.left[arm])
 
 
+@rule(inline=False)
 def strike_out(cells: Cells, arm: int, threshold: float) -> None:
     """Drop the cells of an arm whose wealth has reached the threshold."""
     kept = 0
@@ -104,6 +110,7 @@ def strike_out(cells: Cells, arm: int, threshold: float) -> None:
     cells.left[arm] = kept
 
 
+@rule(inline=False)
 def least_wealth(cells: Cells, arm: int, otherwise: float) -> float:
     """The smallest log wealth among an arm's cells: the evidence against it; `otherwise` when none is left."""
     least = otherwise
@@ -112,6 +119,7 @@ def least_wealth(cells: Cells, arm: int, otherwise: float) -> float:
     return least
 
 
+@rule(inline=False)
 def restart(cells: Cells, arm: int, indifference: float, wealth: float) -> None:
     """One cell again, with this log wealth."""
     cells.low[arm, 0] = indifference

@@ -20,6 +20,7 @@ from bestarm.policy.evidence_bets import information
 from bestarm.policy.evidence_cells import MOST_CELLS, Cells
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.release.laws import PURE, Law, noise_variance
+from bestarm.rules import rule
 
 FIRST_BATCH: Final = 8.0
 """People in an arm's first batch when there is no noise."""
@@ -55,18 +56,21 @@ class Plan(NamedTuple):
     """Nats per outcome of the rival itself."""
 
 
+@rule(allocates=True)
 def new_plan(arms: int, first: int) -> Plan:
     """The first stage: the same batch for every arm."""
     cells = (arms, MOST_CELLS)
     return Plan(np.full(arms, first), np.ones(arms, np.int64), np.zeros(cells), np.zeros(cells))
 
 
+@rule(inline=False)
 def first_batch(law: Law) -> int:
     """Size of every arm's first batch."""
     size = max(FIRST_BATCH, FIRST_BATCH_NOISES * math.sqrt(noise_variance(law))) / (law.slope * law.slope)
     return math.ceil(min(size, LARGEST))
 
 
+@rule(inline=False)
 def expected_evidence(law: Law, tilted: bool, n: float, rate: float) -> float:
     """Nats that a batch of n brings on average when each outcome is worth `rate` before noise.
 
@@ -87,6 +91,7 @@ def expected_evidence(law: Law, tilted: bool, n: float, rate: float) -> float:
     return (1.0 - dominance) * x + dominance * under_noise
 
 
+@rule(inline=False)
 def batch_for(law: Law, tilted: bool, nats: float, rate: float, least: float) -> float:
     """The smallest batch, `least` or more, that brings so many nats on average; beyond LARGEST if none does."""
     low = least
@@ -105,6 +110,7 @@ def batch_for(law: Law, tilted: bool, nats: float, rate: float, least: float) ->
     return high
 
 
+@rule(inline=False)
 def rate_cells(
     plan: Plan, cells: Cells, law: Law, rival: int, of_leader: float, of_rival: float, indifference: float
 ) -> None:
@@ -114,6 +120,7 @@ def rate_cells(
         plan.down[rival, i] = information(law, 1.0 - of_rival, 1.0 - cells.low[rival, i])
 
 
+@rule(inline=False)
 def rival_batch(
     plan: Plan, cells: Cells, law: Law, tilted: bool, rival: int, leaders: float, enough: float, least: float
 ) -> float:
@@ -130,6 +137,7 @@ def rival_batch(
     return size
 
 
+@rule(inline=False)
 def plan_stage(
     plan: Plan,
     cells: Cells,
@@ -166,11 +174,13 @@ def plan_stage(
         plan_batch(plan, leader, LEAST_GROWTH * counted[leader])
 
 
+@rule(inline=False)
 def starves(rival: int, leader: int, counted: IntArray) -> bool:
     """Whether a rival has so few outcomes that it has to catch up first."""
     return bool(counted[rival] < LEAST_SHARE * counted[leader])
 
 
+@rule(inline=False)
 def anybody_starves(cells: Cells, leader: int, counted: IntArray) -> bool:
     """Whether some rival that is still in has to catch up."""
     for b in range(counted.size):  # noqa: SIM110 (compiled)
@@ -179,6 +189,7 @@ def anybody_starves(cells: Cells, leader: int, counted: IntArray) -> bool:
     return False
 
 
+@rule(inline=False)
 def cheapest_for_leader(
     plan: Plan, cells: Cells, law: Law, tilted: bool, enough: float, leader: int, counted: IntArray
 ) -> float:
@@ -203,6 +214,7 @@ def cheapest_for_leader(
     return float(best)
 
 
+@rule(inline=False)
 def plan_batch(plan: Plan, arm: int, size: float) -> None:
     """Enter an arm's batch of the next stage."""
     plan.size[arm] = math.ceil(min(size, LARGEST))

@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bestarm.rules import rule
+
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -42,6 +44,7 @@ class Record(NamedTuple):
     """Each release, arm by batch; no columns for algorithms that look at sums only."""
 
 
+@rule(allocates=True)
 def new_record(arms: int, history: int) -> Record:
     """An empty record that remembers up to `history` single releases of each arm."""
     return Record(
@@ -59,6 +62,7 @@ def new_record(arms: int, history: int) -> Record:
     )
 
 
+@rule
 def open_batch(record: Record, arm: int, size: int) -> None:
     """Open the arm's next batch; its size is fixed from here on."""
     record.opened[arm] += 1
@@ -66,11 +70,13 @@ def open_batch(record: Record, arm: int, size: int) -> None:
     record.newest_size[arm] = size
 
 
+@rule
 def assign(record: Record, arm: int, people: int) -> None:
     """Put `people` more into the arm's open batch."""
     record.assigned[arm] += people
 
 
+@rule
 def release(record: Record, arm: int, size: int, value: float) -> None:
     """Enter the release of the arm's oldest unreleased batch: `size` outcomes with noisy sum `value`."""
     batch = record.released[arm]

@@ -14,6 +14,7 @@ import numpy as np
 
 from bestarm.policy.algorithm import SEVERAL, State
 from bestarm.policy.record import FloatArray, IntArray, Record, new_record
+from bestarm.rules import rule
 
 
 class SamplingConstants(Protocol):
@@ -48,11 +49,13 @@ class TopTwo(NamedTuple):
     """1/sqrt(N), kept for bonuses that change with every person."""
 
 
+@rule(allocates=True)
 def start_estimates(constants: SamplingConstants) -> Estimates:
     """The state of rules that need estimates only."""
     return Estimates(new_record(constants.arms, 0), np.zeros(constants.arms))
 
 
+@rule(allocates=True)
 def start_top_two(constants: SamplingConstants) -> TopTwo:
     """The state of Top Two rules."""
     arms = constants.arms
@@ -61,6 +64,7 @@ def start_top_two(constants: SamplingConstants) -> TopTwo:
     return TopTwo(new_record(arms, 0), np.zeros(arms), leader, led, np.zeros(arms, np.int64), np.zeros(arms))
 
 
+@rule
 def first_release_missing(record: Record) -> bool:
     """Whether some arm has not been released yet, so that estimates are incomplete."""
     for arm in range(record.released.size):  # noqa: SIM110 (compiled)
@@ -69,6 +73,7 @@ def first_release_missing(record: Record) -> bool:
     return False
 
 
+@rule
 def fewest_assigned(record: Record) -> int:
     """The arm with the fewest people."""
     least = 0
@@ -78,6 +83,7 @@ def fewest_assigned(record: Record) -> int:
     return least
 
 
+@rule
 def people_counted(record: Record) -> int:
     """Outcomes in released batches, over all arms."""
     people = 0
@@ -86,6 +92,7 @@ def people_counted(record: Record) -> int:
     return people
 
 
+@rule
 def highest(values: FloatArray) -> int:
     """The index of the largest value."""
     best = 0
@@ -95,6 +102,7 @@ def highest(values: FloatArray) -> int:
     return best
 
 
+@rule
 def transportation_challenger(mean: FloatArray, assigned: IntArray, leader: int, widening: float) -> int:
     """argmin over a != B of (mean_B - mean_a + widening) / sqrt(1/N_B + 1/N_a), the TC challenger.
 
@@ -116,11 +124,13 @@ def transportation_challenger(mean: FloatArray, assigned: IntArray, leader: int,
     return challenger
 
 
+@rule
 def uniform(state: State, constants: SamplingConstants, weights: FloatArray) -> int:
     """Everyone in turn: the arm with the fewest people."""
     return fewest_assigned(state.record)
 
 
+@rule
 def top_two(state: TopTwo, constants: SamplingConstants, weights: FloatArray) -> int:
     """Algorithm 2, lines 15-16: the leader B while N_BB <= beta L_B (this round included in L_B), else the challenger.
 
@@ -135,6 +145,7 @@ def top_two(state: TopTwo, constants: SamplingConstants, weights: FloatArray) ->
     return transportation_challenger(state.mean, state.record.assigned, leader, 0.0)
 
 
+@rule
 def track(state: TopTwo, constants: SamplingConstants, arm: int, people: int) -> None:
     """Algorithm 2, line 18: count the rounds the leader led, and the people it got in them."""
     leader = state.leader[0]
@@ -144,21 +155,25 @@ def track(state: TopTwo, constants: SamplingConstants, arm: int, people: int) ->
             state.led_pulls[leader] += people
 
 
+@rule
 def latest_mean(state: Estimates, constants: SamplingConstants, arm: int) -> None:
     """Forgetting (Algorithm 2, line 8): an arm's estimate is the mean of its last released batch alone."""
     state.mean[arm] = state.record.last_value[arm] / state.record.last_size[arm]
 
 
+@rule
 def lead_private(state: TopTwo, constants: SamplingConstants, arm: int) -> None:
     """Algorithm 2, line 14: B = argmax of mean + sqrt(k/Ñ) + k/(epsilon Ñ) over forgetting estimates."""
     _lead_by_phase(state, arm, 1.0 / constants.epsilon)
 
 
+@rule
 def lead_nonprivate(state: TopTwo, constants: SamplingConstants, arm: int) -> None:
     """The leader of non-private AdaP-TT: B = argmax of mean + sqrt(k/Ñ)."""
     _lead_by_phase(state, arm, 0.0)
 
 
+@rule
 def _lead_by_phase(state: TopTwo, arm: int, noise_scale: float) -> None:
     record = state.record
     state.mean[arm] = record.last_value[arm] / record.last_size[arm]
@@ -175,6 +190,7 @@ def _lead_by_phase(state: TopTwo, arm: int, noise_scale: float) -> None:
     state.leader[0] = leader
 
 
+@rule
 def lead_ttucb(state: TopTwo, constants: SamplingConstants, arm: int) -> None:
     """TTUCB: means over the whole history, B = argmax of mean + sqrt(6 log(n)/N) in round n (people so far + 1)."""
     record = state.record
@@ -193,6 +209,7 @@ def lead_ttucb(state: TopTwo, constants: SamplingConstants, arm: int) -> None:
     state.leader[0] = leader
 
 
+@rule
 def lead_published(state: TopTwo, constants: SamplingConstants, arm: int) -> None:
     """The released code's leader: mean + sqrt(log(n)/(2 Ñ)) + log(n)/(epsilon Ñ), n people in closed batches."""
     record = state.record
@@ -211,6 +228,7 @@ def lead_published(state: TopTwo, constants: SamplingConstants, arm: int) -> Non
     state.leader[0] = leader
 
 
+@rule
 def lead_empirical(state: TopTwo, constants: SamplingConstants, arm: int) -> None:
     """The released TTUCB's leader: the arm with the best mean over its whole history."""
     record = state.record
@@ -219,17 +237,20 @@ def lead_empirical(state: TopTwo, constants: SamplingConstants, arm: int) -> Non
         state.leader[0] = highest(state.mean)
 
 
+@rule
 def published_coin(state: TopTwo, constants: SamplingConstants, weights: FloatArray) -> int:
     """The released AdaP-TT: a coin between leader (beta) and challenger, whose gap is widened by 1/(1 + sqrt(n))."""
     return _coin(state, constants.beta, 1.0 / (1.0 + math.sqrt(people_counted(state.record))), weights)
 
 
+@rule
 def published_ttucb_coin(state: TopTwo, constants: SamplingConstants, weights: FloatArray) -> int:
     """The released TTUCB: the same coin, with the gap widened by log(1 + n)^(-1/4)."""
     people = people_counted(state.record)
     return _coin(state, constants.beta, math.log(1.0 + people) ** -0.25 if people > 0 else 0.0, weights)
 
 
+@rule
 def _coin(state: TopTwo, beta: float, widening: float, weights: FloatArray) -> int:
     leader = state.leader[0]
     if leader < 0:

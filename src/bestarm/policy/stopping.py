@@ -12,6 +12,7 @@ from bestarm.policy.algorithm import UNDECIDED, Design
 from bestarm.policy.record import FloatArray, Record
 from bestarm.policy.sampling import TopTwo, first_release_missing, highest, people_counted
 from bestarm.policy.thresholds import MAX_PHASES, c_gauss, c_phases, laplace_logs
+from bestarm.rules import rule
 
 
 class GLRConstants(NamedTuple):
@@ -64,16 +65,19 @@ def published_constants(design: Design) -> GLRConstants:
     return GLRConstants(design.arms, design.epsilon, design.delta, design.beta, nothing, nothing[0])
 
 
+@rule
 def statistic(gap: float, n: float, m: float) -> float:
     """gap^2 / (1/n + 1/m) for a positive gap, 0 otherwise: twice the Gaussian GLR of two means."""
     return gap * gap * (float(n) * m / (float(n) + m)) if gap > 0 else 0.0
 
 
+@rule
 def count_cost(n: float, m: float) -> float:
     """2 log(4 + log n) + 2 log(4 + log m): what thresholds charge for looking at every count."""
     return 2.0 * math.log(4.0 + math.log(n)) + 2.0 * math.log(4.0 + math.log(m))
 
 
+@rule
 def private_threshold(record: Record, constants: GLRConstants, a: int, b: int) -> float:
     """c_{eps,k_a,k_b}(Ñ_a, Ñ_b, delta), eq. private_threshold."""
     n = record.last_size[a]
@@ -86,6 +90,7 @@ def private_threshold(record: Record, constants: GLRConstants, a: int, b: int) -
     return float(shared + of_a + of_b)
 
 
+@rule
 def phase_threshold(record: Record, constants: GLRConstants, a: int, b: int) -> float:
     """c_{k_a k_b}(Ñ_a, Ñ_b, delta), the threshold without privacy."""
     k1 = min(record.released[a], MAX_PHASES)
@@ -93,6 +98,7 @@ def phase_threshold(record: Record, constants: GLRConstants, a: int, b: int) -> 
     return float(constants.c_phases[k1, k2] + count_cost(record.last_size[a], record.last_size[b]))
 
 
+@rule
 def published_threshold(record: Record, constants: GLRConstants, a: int, b: int) -> float:
     """The released code's threshold, which has no proof."""
     n = record.last_size[a]
@@ -102,6 +108,7 @@ def published_threshold(record: Record, constants: GLRConstants, a: int, b: int)
     return float(risk + counts + (1.0 / n + 1.0 / m) * (risk / constants.epsilon) ** 2)
 
 
+@rule
 def beats_everyone(state: HasMean, constants: GLRConstants, candidate: int, threshold: Threshold) -> bool:
     """Whether the candidate's statistic against every other arm reaches twice its threshold."""
     record = state.record
@@ -114,6 +121,7 @@ def beats_everyone(state: HasMean, constants: GLRConstants, candidate: int, thre
     return True
 
 
+@rule
 def private_glr(state: HasMean, constants: GLRConstants) -> int:
     """Algorithm 2, lines 10-12: the best estimate wins when it beats every other by the private threshold."""
     if first_release_missing(state.record):
@@ -122,6 +130,7 @@ def private_glr(state: HasMean, constants: GLRConstants) -> int:
     return best if beats_everyone(state, constants, best, private_threshold) else UNDECIDED
 
 
+@rule
 def phase_glr(state: HasMean, constants: GLRConstants) -> int:
     """The stopping rule of non-private AdaP-TT."""
     if first_release_missing(state.record):
@@ -130,6 +139,7 @@ def phase_glr(state: HasMean, constants: GLRConstants) -> int:
     return best if beats_everyone(state, constants, best, phase_threshold) else UNDECIDED
 
 
+@rule
 def published_glr(state: TopTwo, constants: GLRConstants) -> int:
     """The released AdaP-TT's rule: the leader is the candidate, half the statistic against a heuristic threshold."""
     leader = int(state.leader[0])
@@ -138,6 +148,7 @@ def published_glr(state: TopTwo, constants: GLRConstants) -> int:
     return leader if beats_everyone(state, constants, leader, published_threshold) else UNDECIDED
 
 
+@rule
 def ttucb_glr(state: TopTwo, constants: GLRConstants) -> int:
     """TTUCB's rule, asked with every outcome.
 
@@ -157,6 +168,7 @@ def ttucb_glr(state: TopTwo, constants: GLRConstants) -> int:
     return best
 
 
+@rule
 def published_ttucb_glr(state: TopTwo, constants: GLRConstants) -> int:
     """The released TTUCB's rule: half the statistic against log((1 + log n)/delta), n people so far."""
     leader = int(state.leader[0])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+from bestarm.rules import rule
+
 LOG_TWO_PI = math.log(2.0 * math.pi)
 
 STIRLING_EXACT = (
@@ -44,6 +46,7 @@ DIRECT_TERMS = 40
 """Tails of at most this many terms are summed as they stand."""
 
 
+@rule(inline=False)
 def stirling_error(n: float) -> float:
     """log n! - (n + 1/2) log n + n - log(2 pi)/2, for whole n >= 1."""
     if n < 15.5:
@@ -52,6 +55,7 @@ def stirling_error(n: float) -> float:
     return (1.0 / 12 - s * (1.0 / 360 - s * (1.0 / 1260 - s * (1.0 / 1680 - s / 1188)))) / n
 
 
+@rule(inline=False)
 def deviance(x: float, mean: float) -> float:
     """x log(x/mean) + mean - x for x, mean > 0, without cancellation when they are close."""
     difference = x - mean
@@ -70,6 +74,7 @@ def deviance(x: float, mean: float) -> float:
     return x * math.log(x / mean) + mean - x
 
 
+@rule(inline=False)
 def log_point(n: float, k: float, p: float, pc: float) -> float:
     """log P(Bin(n, p) = k) for 0 <= k <= n and 0 < p < 1; pc is 1 - p, passed because it may be tiny."""
     if k == 0.0:
@@ -86,6 +91,7 @@ def log_point(n: float, k: float, p: float, pc: float) -> float:
     )
 
 
+@rule(inline=False)
 def tail_by_sum(n: float, k: float, p: float, pc: float) -> float:
     """P(X >= k) / P(X = k) term by term, for tails that are short or fall fast."""
     odds = p / pc
@@ -100,6 +106,7 @@ def tail_by_sum(n: float, k: float, p: float, pc: float) -> float:
     return total
 
 
+@rule(inline=False)
 def tail_by_fraction(n: float, k: float, p: float, pc: float) -> float:
     """P(X >= k) / P(X = k) by the continued fraction of the incomplete beta function I_p(k, n - k + 1), k >= 1.
 
@@ -125,11 +132,13 @@ def tail_by_fraction(n: float, k: float, p: float, pc: float) -> float:
     return pc / value
 
 
+@rule(inline=False)
 def mills(c: float) -> float:
     """The normal tail over its density at c, for 0 <= c <= LOCAL_DISTANCE."""
     return math.sqrt(0.5 * math.pi) * math.exp(0.5 * c * c) * math.erfc(c * math.sqrt(0.5))
 
 
+@rule(inline=False)
 def tail_by_expansion(n: float, k: float, p: float, pc: float) -> float:
     """P(X >= k) / P(X = k) for a k within LOCAL_DISTANCE deviations above the mean of a binomial of large variance.
 
@@ -163,6 +172,7 @@ def tail_by_expansion(n: float, k: float, p: float, pc: float) -> float:
     return pc * k * h * integral
 
 
+@rule(inline=False)
 def tail_over_point(n: float, k: float, p: float, pc: float) -> float:
     """P(X >= k) / P(X = k) for X ~ Bin(n, p), 1 <= k <= n, k not below the mean."""
     if n - k < DIRECT_TERMS or (n - k) * p < 0.5 * k * pc:

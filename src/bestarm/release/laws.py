@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from bestarm.errors import InputError
 from bestarm.release.binomial import log_point, tail_over_point
+from bestarm.rules import rule
 
 PURE: Final = 0
 NONE: Final = 1
@@ -70,21 +71,25 @@ def _bits(bits: int) -> int:
     return bits
 
 
+@rule(inline=False)
 def has_pmf(law: Law) -> bool:
     """Whether the probability of a release has a closed form here, as the likelihood form of the evidence needs."""
     return law.kind != ZCDP and law.step == 1.0
 
 
+@rule(inline=False)
 def counted_mean(law: Law, m: float) -> float:
     """The mean of what is counted when outcomes have mean m: m itself, but for randomised response."""
     return law.slope * m + law.offset
 
 
+@rule(inline=False)
 def outcome_mean(law: Law, counted: float) -> float:
     """The inverse of `counted_mean`: from what was counted to the outcomes' own scale."""
     return (counted - law.offset) / law.slope
 
 
+@rule(inline=False)
 def noise_variance(law: Law) -> float:
     """Variance of Z (for the discrete Gaussian, its upper bound sigma^2)."""
     if law.kind == PURE:
@@ -95,6 +100,7 @@ def noise_variance(law: Law) -> float:
     return 0.0
 
 
+@rule(inline=False)
 def bet_cap(law: Law) -> float:
     """The log-mgf of Z is finite for |l| below this."""
     if law.kind == PURE:
@@ -102,6 +108,7 @@ def bet_cap(law: Law) -> float:
     return math.inf
 
 
+@rule(inline=False)
 def log_mgf(law: Law, l: float) -> float:  # noqa: E741 (the symbol of the specification)
     """psi(l) = log E exp(l Z): exact for discrete Laplace, the bound sigma^2 l^2 / 2 for discrete Gaussian noise."""
     if law.kind == PURE:
@@ -115,6 +122,7 @@ def log_mgf(law: Law, l: float) -> float:  # noqa: E741 (the symbol of the speci
     return 0.0
 
 
+@rule(inline=False)
 def log_outcome_mgf(m: float, l: float) -> float:  # noqa: E741
     """h_m(l) = log(1 - m + m e^l), which bounds the log-mgf of any outcome in [0, 1] with mean m."""
     if l > 30.0:
@@ -124,6 +132,7 @@ def log_outcome_mgf(m: float, l: float) -> float:  # noqa: E741
     return math.log1p(m * math.expm1(l))
 
 
+@rule(inline=False)
 def log_pmf(law: Law, n: float, m: float, r: float) -> float:
     """log P(R = r) for a batch of n binary outcomes with mean m; r is a whole number. Needs `has_pmf`."""
     if law.kind == PURE:
@@ -131,6 +140,7 @@ def log_pmf(law: Law, n: float, m: float, r: float) -> float:
     return log_binomial(n, counted_mean(law, m), r)
 
 
+@rule(inline=False)
 def log_binomial(n: float, m: float, r: float) -> float:
     """log P(Bin(n, m) = r), for any r and 0 <= m <= 1."""
     if r < 0.0 or r > n:
@@ -142,6 +152,7 @@ def log_binomial(n: float, m: float, r: float) -> float:
     return log_point(n, r, m, 1.0 - m)
 
 
+@rule(inline=False)
 def log_binomial_laplace(n: float, m: float, r: float, epsilon: float) -> float:
     """log P(Bin(n, m) + Z = r), Z discrete Laplace: the closed form of spec: evidence, in logs.
 
@@ -181,11 +192,13 @@ def log_binomial_laplace(n: float, m: float, r: float, epsilon: float) -> float:
     return log_normaliser + larger + math.log1p(math.exp(min(below, above) - larger))
 
 
+@rule(inline=False)
 def log_whole_side(n: float, m: float, r: float, epsilon: float) -> float:
     """log E exp(epsilon (Bin(n, m) - r)): one side of the noise summed over all counts."""
     return n * log_outcome_mgf(m, epsilon) - epsilon * r
 
 
+@rule(inline=False)
 def tail_beyond(n: float, k: float, p: float, pc: float) -> float:
     """P(Bin(n, p) >= k) for a k above the mean."""
     at = log_point(n, k, p, pc)

@@ -14,6 +14,7 @@ from bestarm.errors import InputError
 from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, Sampled, TruncatedNormal
 from bestarm.policy.algorithm import Algorithm, Design
 from bestarm.policy.record import FloatArray, IntArray
+from bestarm.rules import rule
 
 BERNOULLI, BETA, TRUNCATED_NORMAL, EMPIRICAL = range(4)
 NO_NOISE, LAPLACE, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN, RANDOMISED_RESPONSE = range(5)
@@ -50,10 +51,14 @@ class Noise(NamedTuple):
 
 
 class World(NamedTuple):
-    """Everything releases are drawn from."""
+    """Everything releases are drawn from, and how people come in."""
 
     people: People
     noise: Noise
+    outstanding: int = 0
+    """How many people are enrolled while an outcome is awaited; 0 if outcomes are known at once."""
+    longest_step: int = 2**62
+    """People that may be drawn together; fewer where means change over time."""
 
 
 def people_of(instance: Instance, binarised: bool) -> People:
@@ -101,15 +106,29 @@ def noise_of(algorithm: Algorithm, design: Design) -> Noise:
     return Noise(DISCRETE_LAPLACE, design.epsilon / grid, grid)
 
 
+@rule
 def draw_release(rng: np.random.Generator, world: World, arm: int, size: int) -> float:
     """One release: the sum of `size` new outcomes of the arm, made private."""
+    return draw_counted(rng, world, arm, size, 0) + draw_noise(rng, world.noise)
+
+
+@rule
+def draw_counted(rng: np.random.Generator, world: World, arm: int, size: int, at: int) -> float:
+    """The sum of what is counted of `size` new people of the arm, after `at` people: before any central noise."""
     people, noise = world.people, world.noise
     if noise.kind == RANDOMISED_RESPONSE:
         truth = noise.scale
         return float(rng.binomial(size, people.first[arm] * truth + (1.0 - people.first[arm]) * (1.0 - truth)))
-    return draw_sum(rng, people, arm, size, noise.grid) + draw_noise(rng, noise)
+    return draw_sum(rng, people, arm, size, noise.grid)
 
 
+@rule
+def draw_blur(rng: np.random.Generator, world: World) -> float:
+    """The central noise of one release."""
+    return draw_noise(rng, world.noise)
+
+
+@rule
 def draw_sum(rng: np.random.Generator, people: People, arm: int, size: int, grid: int) -> float:
     """The sum of `size` new outcomes of the arm; on a grid, each outcome is rounded at random without bias."""
     kind = people.kind[arm]
@@ -131,6 +150,7 @@ def draw_sum(rng: np.random.Generator, people: People, arm: int, size: int, grid
     return total
 
 
+@rule
 def _sum_of_sample(rng: np.random.Generator, people: People, arm: int, size: int, grid: int) -> float:
     # How often each distinct value comes up is multinomial: one binomial a value, not one draw a person.
     total = 0.0
@@ -147,6 +167,7 @@ def _sum_of_sample(rng: np.random.Generator, people: People, arm: int, size: int
     return total
 
 
+@rule
 def round_at_random(rng: np.random.Generator, outcome: float, grid: int) -> float:
     """The outcome itself without a grid; else one of its two neighbours on the grid, with the right mean."""
     if grid == 1:
@@ -154,9 +175,10 @@ def round_at_random(rng: np.random.Generator, outcome: float, grid: int) -> floa
     return math.floor(outcome * grid + rng.random()) / grid
 
 
+@rule
 def draw_noise(rng: np.random.Generator, noise: Noise) -> float:
     """Seeded noise for one release, in outcome units."""
-    if noise.kind == NO_NOISE:
+    if noise.kind == NO_NOISE or noise.kind == RANDOMISED_RESPONSE:
         return 0.0
     if noise.kind == LAPLACE:
         return rng.laplace(0.0, noise.scale)
@@ -165,12 +187,14 @@ def draw_noise(rng: np.random.Generator, noise: Noise) -> float:
     return discrete_gaussian(rng, noise.scale) / noise.grid
 
 
+@rule
 def discrete_laplace(rng: np.random.Generator, rate: float) -> int:
     """P(z) proportional to e^(-rate |z|): the difference of two geometric counts."""
     stop = -math.expm1(-rate)
     return rng.geometric(stop) - rng.geometric(stop)
 
 
+@rule
 def discrete_gaussian(rng: np.random.Generator, sigma: float) -> int:
     """P(z) proportional to e^(-z^2/(2 sigma^2)), by rejection from a discrete Laplace (Canonne et al. 2020)."""
     width = math.floor(sigma) + 1

@@ -46,7 +46,12 @@ class Scenario:
             else {"law": type(law).__name__, **asdict(law)}  # type: ignore[call-overload]
             for law in self.instance.laws
         ]
-        return {"algorithm": self.algorithm.name, "laws": laws, **asdict(self.design)}
+        return {
+            "algorithm": self.algorithm.name,
+            "revision": self.algorithm.revision,
+            "laws": laws,
+            **asdict(self.design),
+        }
 
     def key(self) -> tuple[int, ...]:
         """128 bits that tell this scenario from all others."""

@@ -33,8 +33,9 @@ class Cell:
     max_samples: int
 
     def key(self) -> str:
-        """Names everything that decides this cell's rows but the seed and the version."""
-        return json.dumps([self.scenario.describe(), self.runs, self.max_samples], sort_keys=True)
+        """Names everything that decides this cell's rows but the seed and the version, the rules' sources included."""
+        rules = self.scenario.algorithm.fingerprint
+        return json.dumps([self.scenario.describe(), rules, self.runs, self.max_samples], sort_keys=True)
 
 
 SweepProgress: TypeAlias = Callable[[int, int, Cell], None]

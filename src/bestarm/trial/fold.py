@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from bestarm.errors import OperationError
-from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED
 from bestarm.policy.record import FloatArray, Record, assign, open_batch, release
 from bestarm.privacy.encoding import GRID, ON_GRID
 from bestarm.storage.contract import Assignment, Batch, Book, Books
@@ -29,7 +29,7 @@ class Rules:
     """The design, its algorithm, and the algorithm's constants: everything that never changes."""
 
     design: TrialDesign
-    algorithm: Algorithm
+    algorithm: Any
     constants: Any
 
     @property

@@ -1,0 +1,166 @@
+"""The public record of an algorithm that assigns by coins, stage by stage.
+
+A stage's weights, form, champion and planned size are fixed when it opens; every person in it gets an arm by a coin of
+their own with these weights. Sizes are random and public. One stage is open at a time; those that are closed wait for
+outcomes and are released in the order in which they opened. What was fixed at the opening is kept apart from what the
+coins made of it, so that a rule that may look only at the former is simply not given the latter (see
+"What a bet may look at" in docs/evidence-proof.md).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bestarm.policy.record import FloatArray, IntArray
+from bestarm.rules import rule
+
+PENDING: Final = 64
+"""Stages that may be unreleased at a time, the open one included; with so many, the open one is extended."""
+
+OPENED, CLOSED, RELEASED = 0, 1, 2
+"""Places in `Stages.progress`."""
+
+GRAIN: Final = 2.0**-24
+"""Weights are multiples of this, so that a coin with exactly these probabilities can be drawn from whole numbers."""
+
+
+class Openings(NamedTuple):
+    """What was fixed when each unreleased stage opened; the stage of number i (from 0) stands at i modulo PENDING."""
+
+    weights: FloatArray
+    """Each arm's probability, stage by arm."""
+    difference: IntArray
+    """1: released as one signed difference, the champion's sum less the other arm's. 0: a sum for every arm."""
+    champion: IntArray
+    """The arm whose lead the stage is about: missing outcomes are never counted in its favour."""
+    planned: IntArray
+    """How many people it was planned for."""
+
+
+class Stages(NamedTuple):
+    """Everything public about the stages."""
+
+    openings: Openings
+    progress: IntArray
+    """How many stages were opened, closed and released."""
+    assigned: IntArray
+    """People assigned to each arm so far."""
+    size: IntArray
+    """People assigned to each arm in each unreleased stage, stage by arm."""
+
+
+@rule(allocates=True)
+def new_stages(arms: int) -> Stages:
+    """Before the first person."""
+    return Stages(
+        Openings(
+            np.zeros((PENDING, arms)),
+            np.zeros(PENDING, np.int64),
+            np.zeros(PENDING, np.int64),
+            np.zeros(PENDING, np.int64),
+        ),
+        np.zeros(3, np.int64),
+        np.zeros(arms, np.int64),
+        np.zeros((PENDING, arms), np.int64),
+    )
+
+
+@rule
+def next_slot(stages: Stages) -> int:
+    """Where the stage that opens next will stand."""
+    return int(stages.progress[OPENED]) % PENDING
+
+
+@rule
+def oldest_slot(stages: Stages) -> int:
+    """Where the oldest unreleased stage stands."""
+    return int(stages.progress[RELEASED]) % PENDING
+
+
+@rule
+def is_open(stages: Stages) -> bool:
+    """Whether a stage is open."""
+    return bool(stages.progress[OPENED] > stages.progress[CLOSED])
+
+
+@rule
+def may_close(stages: Stages) -> bool:
+    """Whether there is room for another stage to open once this one has closed."""
+    return bool(stages.progress[OPENED] - stages.progress[RELEASED] < PENDING)
+
+
+@rule
+def in_stage(stages: Stages, slot: int) -> int:
+    """People in a stage."""
+    people = 0
+    for arm in range(stages.assigned.size):
+        people += stages.size[slot, arm]
+    return people
+
+
+@rule
+def sound_opening(openings: Openings, slot: int) -> bool:
+    """Whether the opening that a policy wrote can be used: a planned size, and at least two arms that may come up."""
+    total = 0.0
+    positive = 0
+    for arm in range(openings.weights.shape[1]):
+        weight = openings.weights[slot, arm]
+        if not 0.0 <= weight <= 1.0:
+            return False
+        total += weight
+        if weight > 0.0:
+            positive += 1
+    if openings.difference[slot] == 1 and positive != 2:
+        return False
+    champion = openings.champion[slot]
+    if champion < 0 or champion >= openings.weights.shape[1]:
+        return False
+    return openings.planned[slot] >= 1 and positive >= 2 and abs(total - 1.0) < 1e-6
+
+
+@rule
+def round_weights(openings: Openings, slot: int) -> None:
+    """Round the opening's weights to whole grains that sum to exactly 1; no positive weight becomes 0."""
+    left = 1.0
+    largest = 0
+    for arm in range(openings.weights.shape[1]):
+        weight = openings.weights[slot, arm]
+        if weight > openings.weights[slot, largest]:
+            largest = arm
+        if weight > 0.0:
+            weight = max(1.0, math.floor(weight / GRAIN + 0.5)) * GRAIN
+        openings.weights[slot, arm] = weight
+        left -= weight
+    openings.weights[slot, largest] += left
+
+
+@rule
+def enter_opening(stages: Stages) -> None:
+    """The stage whose opening stands at `next_slot` is open from here on."""
+    slot = next_slot(stages)
+    for arm in range(stages.assigned.size):
+        stages.size[slot, arm] = 0
+    stages.progress[OPENED] += 1
+
+
+@rule
+def enter_people(stages: Stages, arm: int, people: int) -> None:
+    """So many more people of the open stage came to this arm."""
+    slot = (int(stages.progress[OPENED]) - 1) % PENDING
+    stages.size[slot, arm] += people
+    stages.assigned[arm] += people
+
+
+@rule
+def enter_closing(stages: Stages) -> None:
+    """The open stage takes nobody any more."""
+    stages.progress[CLOSED] += 1
+
+
+@rule
+def enter_release(stages: Stages) -> None:
+    """The oldest unreleased stage has been released, and everything that follows from it is settled."""
+    stages.progress[RELEASED] += 1
