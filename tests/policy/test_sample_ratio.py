@@ -74,9 +74,9 @@ def test_fair_coins_ever_alarm_at_most_once_in_a_thousand(announced: float) -> N
 
 
 def test_biased_coin_is_caught() -> None:
-    """A coin of .7 instead of .5, and one of .35 instead of .2, by 250 people."""
+    """A coin of .7 instead of .5, and one of .4 instead of .2, by 250 people."""
     assert chance_of_alarm(250, 0.5, 0.7)[1] > 0.95
-    assert chance_of_alarm(250, 0.2, 0.35)[1] > 0.9
+    assert chance_of_alarm(250, 0.2, 0.4)[1] > 0.95
 
 
 def test_small_bias_over_many_stages() -> None:
