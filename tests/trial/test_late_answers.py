@@ -16,7 +16,7 @@ from bestarm.privacy.noise import SeededNoise
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
-from tests.trial.test_same_as_simulated import rules_for
+from tests.trial.test_same_as_simulated import COINS, rules_for
 
 MEANS = (0.15, 0.85, 0.3)
 
@@ -40,7 +40,7 @@ def test_answers_in_any_order_after_any_time(name: str, model: str) -> None:
     def keep(kind: str, at: int, actor: str, body: dict[str, Any], secret: Any) -> None:
         log.append(kind)
 
-    desk = Desk(Fold(rules, books, rules.fresh_state()), door_for(rules, 5), keep, 0)
+    desk = Desk(Fold(rules, books, rules.fresh_state()), door_for(rules, 5), keep, 0, COINS)
     waiting: list[int] = []
     for person in range(2500):
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm
 from bestarm.policy.catalogue import CATALOGUE, uniform
 from bestarm.policy.record import FloatArray
+from bestarm.privacy.coins import Coins, PersonalCoins
 from bestarm.simulation import driver
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.design import make_design
@@ -19,6 +21,7 @@ from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.trial import Trial
 
+COINS = partial(PersonalCoins, b"k" * 32, "t")
 MOST = 3000
 MEANS = (0.3, 0.8, 0.35)
 
@@ -29,7 +32,7 @@ class Script:
     def __init__(self, values: list[int]) -> None:
         self.values = values
 
-    def encode(self, outcome: Fraction) -> int:
+    def encode(self, outcome: Fraction, coins: Coins) -> int:
         return 0
 
     def release(self, total: int) -> int:
@@ -84,7 +87,7 @@ def test_same_releases_in_same_decisions_out(name: str, seed: int) -> None:
         return arm
 
     door = Script([steps for _, _, steps in releases])
-    desk = Desk(Fold(rules, books, rules.fresh_state()), door, keep, 0, pick)
+    desk = Desk(Fold(rules, books, rules.fresh_state()), door, keep, 0, COINS, pick)
     for person in range(people):
         before = desk.fold.recruiting()
         assert before is not None

@@ -81,6 +81,12 @@ def oldest_slot(stages: Stages) -> int:
 
 
 @rule
+def newest_slot(stages: Stages) -> int:
+    """Where the stage that opened last stands."""
+    return (int(stages.progress[OPENED]) - 1) % PENDING
+
+
+@rule
 def is_open(stages: Stages) -> bool:
     """Whether a stage is open."""
     return bool(stages.progress[OPENED] > stages.progress[CLOSED])
@@ -149,7 +155,7 @@ def enter_opening(stages: Stages) -> None:
 @rule
 def enter_people(stages: Stages, arm: int, people: int) -> None:
     """So many more people of the open stage came to this arm."""
-    slot = (int(stages.progress[OPENED]) - 1) % PENDING
+    slot = newest_slot(stages)
     stages.size[slot, arm] += people
     stages.assigned[arm] += people
 

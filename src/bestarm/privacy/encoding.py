@@ -2,7 +2,7 @@
 
 An outcome is first read exactly (no floating point) and mapped from the bounds declared in the design to [0, 1], larger
 being better. Then it becomes an integer: 0/1 as it is, by a coin of that probability, or on a grid of 2^-20 with
-stochastic rounding. Coins keep the mean exactly; they are the trial's own randomness and never redrawn.
+stochastic rounding. Coins keep the mean exactly; they are the person's own and never tossed again (`coins`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final
 
 from bestarm.errors import InputError
+from bestarm.privacy.coins import Coins
 
 GRID_BITS: Final = 20
 GRID: Final = 2**GRID_BITS
@@ -23,13 +24,6 @@ ENCODINGS: Final = (AS_IS, COIN, ON_GRID)
 
 LONGEST_NUMBER: Final = 40
 """Characters an outcome may have: more digits than any measurement, and no way to ask for a number of a gigabyte."""
-
-
-class Coins(Protocol):
-    """What encoding needs of a noise source."""
-
-    def coin(self, p: Fraction) -> bool: ...
-    def truthful(self, epsilon: Fraction) -> bool: ...
 
 
 def exact(value: object, what: str) -> Fraction:
@@ -44,6 +38,8 @@ def exact(value: object, what: str) -> Fraction:
     if len(text) > LONGEST_NUMBER:
         raise InputError(f"{what} is written with {len(text)} characters; at most {LONGEST_NUMBER} are allowed.")
     try:
+        if "_" in text or not text.isascii():  # to Python 1_0 is ten, and so are the digits of every script
+            raise InvalidOperation
         number = Decimal(text)
     except InvalidOperation:
         raise InputError(f"{what} is {text!r}, but it has to be a decimal number such as 0.25.") from None
@@ -103,7 +99,7 @@ class Encoder:
         return GRID if self.encoding == ON_GRID else 1
 
     def encode(self, outcome: Fraction, coins: Coins) -> int:
-        """The integer of an outcome that is already in [0, 1]."""
+        """The integer of an outcome that is already in [0, 1], by the coins of the person whose outcome it is."""
         steps = outcome * self.grid
         whole = math.floor(steps)
         rest = steps - whole

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Final, Protocol
 
 from bestarm.errors import InputError
+from bestarm.privacy.coins import Coins
 from bestarm.privacy.encoding import Encoder, text_of
 from bestarm.privacy.noise import LiveNoise, SeededNoise
+from bestarm.privacy.reach import STORED_BITS, gaussian_fits, laplace_fits
+
+MOST_PEOPLE: Final = 2**40
+"""The most people one sum is taken over; no trial asks for a larger batch."""
+COIN_SAMPLER: Final = "bestarm keyed coins (HMAC-SHA256)"
 
 
 class Door(Protocol):
     """What a trial needs from the confidential wing: integers for outcomes, and releases for sums."""
 
-    def encode(self, outcome: Fraction) -> int: ...
+    def encode(self, outcome: Fraction, coins: Coins) -> int: ...
     def release(self, total: int) -> int: ...
     def terms(self) -> dict[str, str | None]: ...
 
@@ -37,9 +43,9 @@ class Mechanism:
     encoder: Encoder
     noise: LiveNoise | SeededNoise
 
-    def encode(self, outcome: Fraction) -> int:
-        """The integer of an outcome in [0, 1]."""
-        return self.encoder.encode(outcome, self.noise)
+    def encode(self, outcome: Fraction, coins: Coins) -> int:
+        """The integer of an outcome in [0, 1], by the coins of the person whose outcome it is."""
+        return self.encoder.encode(outcome, coins)
 
     def release(self, total: int) -> int:
         """The noisy sum, in integer steps."""
@@ -55,15 +61,38 @@ class Mechanism:
         terms: dict[str, str | None] = {"mechanism": "no noise", "epsilon": None, "scale": None, "sampler": None}
         if self.model == "pure":
             used = self.noise.laplace_scale_used(self._laplace_scale()) / grid
-            terms |= {"mechanism": "discrete Laplace", "scale": _short(used), "sampler": self.noise.name}
+            sampler = self.noise.laplace_sampler(self._laplace_scale())
+            terms |= {"mechanism": "discrete Laplace", "scale": _short(used), "sampler": sampler}
         elif self.model == "zcdp":
             variance = self.noise.gaussian_variance_used(self._gaussian_variance()) / grid**2
-            terms |= {"mechanism": "discrete Gaussian", "variance": _short(variance), "sampler": self.noise.name}
+            sampler = self.noise.gaussian_sampler(self._gaussian_variance())
+            terms |= {"mechanism": "discrete Gaussian", "variance": _short(variance), "sampler": sampler}
         elif self.model == "local":
-            terms |= {"mechanism": "randomised response", "sampler": self.noise.name}
+            terms |= {"mechanism": "randomised response", "sampler": COIN_SAMPLER}
         if self.budget is not None and self.model != "none":
             terms["rho" if self.model == "zcdp" else "epsilon"] = text_of(self.budget)
         return terms
+
+    def check_fit(self, people: int = MOST_PEOPLE) -> None:
+        """Refuse noise that might carry a sum of so many people's outcomes out of the integers a release is stored in.
+
+        Such a sum lies between -people * grid and people * grid (a difference of two sums too), so a release fits 64
+        bits unless |Z| >= 2^63 - people * grid; the chance of that has to be at most 2^-100.
+        """
+        room = 2**STORED_BITS - people * self.encoder.grid
+        if room <= 0:
+            raise InputError(f"A sum over {people} people does not fit the 64-bit integers that are stored.")
+        fits = True
+        if self.model == "pure":
+            fits = laplace_fits(self.noise.laplace_scale_used(self._laplace_scale()), room)
+        elif self.model == "zcdp":
+            fits = gaussian_fits(self.noise.gaussian_variance_used(self._gaussian_variance()), room)
+        if not fits:
+            name = "rho" if self.model == "zcdp" else "epsilon"
+            raise InputError(
+                f"{name} is {text_of(self._spend())} for one outcome, which is too small: "
+                "its noise might not fit the 64-bit integers that are stored."
+            )
 
     def _laplace_scale(self) -> Fraction:
         return self.encoder.grid / self._spend()
@@ -84,7 +113,9 @@ def _short(number: Fraction) -> str:
 
 
 def live_mechanism(model: str, budget: Fraction | None, encoding: str, noise: object) -> Mechanism:
-    """The mechanism of a live trial; refuses noise that is not live."""
+    """The mechanism of a live trial; refuses noise that is not live, and a budget whose noise might not fit."""
     if not isinstance(noise, LiveNoise):
         raise InputError("A live trial takes live noise only; seeded noise would let anyone with the seed undo it.")
-    return Mechanism(model, budget, Encoder(encoding, budget if model == "local" else None), noise)
+    mechanism = Mechanism(model, budget, Encoder(encoding, budget if model == "local" else None), noise)
+    mechanism.check_fit()
+    return mechanism

@@ -10,15 +10,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import isqrt
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Below: TypeAlias = Callable[[int], int]
 """Draws a whole number uniformly from 0, ..., n - 1."""
+Bits: TypeAlias = Callable[[int], int]
+"""Draws n fair bits, as a whole number from 0 to 2^n - 1."""
+
+WORD: Final = 64
 
 
 def bernoulli(below: Below, p: Fraction) -> bool:
     """True with probability p, for 0 <= p <= 1."""
     return below(p.denominator) < p.numerator
+
+
+def threshold_below(bits: Bits, p: Fraction) -> bool:
+    """Whether a number U, uniform on [0, 1), is below p: true with probability p, for 0 <= p <= 1.
+
+    `bits(n)` gives the next n binary digits of U, as a whole number. They are compared with those of p until they
+    differ; nearly always the first 64 do. If p ends first, U is not below it.
+    """
+    rest = p
+    while True:
+        rest *= 1 << WORD
+        digit = rest.numerator // rest.denominator
+        drawn = bits(WORD)
+        if drawn != digit:
+            return drawn < digit
+        rest -= digit
+        if rest == 0:
+            return False
 
 
 def bernoulli_exp(below: Below, x: Fraction) -> bool:

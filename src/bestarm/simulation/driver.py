@@ -29,6 +29,7 @@ from bestarm.policy.stages import (
     enter_release,
     in_stage,
     may_close,
+    newest_slot,
     next_slot,
     oldest_slot,
     round_weights,
@@ -183,7 +184,7 @@ def stage_by_stage(
             enter_opening(stages)
             sums[slot, :] = 0.0
             target = stages.openings.planned[slot]
-        newest = (stages.progress[OPENED] - 1) % PENDING
+        newest = newest_slot(stages)
         oldest = oldest_slot(stages)
         waiting = stages.progress[CLOSED] > stages.progress[RELEASED]
         is_open = stages.progress[OPENED] > stages.progress[CLOSED]

@@ -11,8 +11,8 @@ the log to go on. A store promises:
    another, changes anything of it; a second writer waits. Writers of different trials may wait for each other.
 3. *Readers see one moment.* Inside a `reading` block everything comes from the same committed state, and a reader
    neither waits for the writer nor makes it wait.
-4. *Cost does not grow with history.* Entering a block, looking up one assignment or batch, and leaving cost the same
-   after a million events as after ten. Only `events`, `assignments`, `batches` and `releases` read all there is.
+4. *Cost does not grow with history.* Entering a block, looking up one assignment, stage or tally, and leaving cost the
+   same after a million events as after ten. Only `events`, `assignments`, `stages` and `tallies` read all there is.
 5. *Plain errors.* A store that is full, locked for too long or gone raises OperationError; a trial that is not there,
    or a name that is taken, InputError.
 
@@ -25,72 +25,107 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from bestarm.storage.events import Event
 
 
+AssignmentState: TypeAlias = Literal["open", "told", "late", "withdrawn"]
+"""What became of an assignment: its outcome is awaited, told, told too late to count, or will never come."""
+TrialState: TypeAlias = Literal["open", "paused", "stopped"]
+
+
 @dataclass
 class Assignment:
-    """One person's place in one batch, and what became of it. Confidential."""
+    """One person's place in one stage, and what became of it. Confidential."""
 
     number: int
     """From 1, in the order in which people were assigned."""
     subject: str
     """The pseudonym: a keyed hash of the subject's id."""
     arm: int
-    batch: int
+    stage: int
     at: int
     """When it was made."""
-    stage: str = "open"
-    """"open", "told", "late" (told, but too late to count) or "withdrawn"."""
+    state: AssignmentState = "open"
     outcome: str | None = None
     """The outcome as reported, as an exact number; never kept under local privacy."""
     value: int | None = None
-    """The integer that entered the batch."""
+    """The integer that entered the stage's sum."""
+    told_by: str | None = None
+    told_at: int | None = None
 
 
 @dataclass
-class Batch:
-    """A batch of one arm. Its size is fixed when it opens; it is released once. The exact sum is confidential."""
+class Stage:
+    """A stage: people with the same weights, released together. A batch of one arm is a stage of that arm alone."""
 
+    number: int
+    """From 1, in the order in which stages opened."""
+    weights: list[float]
+    """Each arm's probability, fixed when the stage opened."""
+    difference: bool
+    """Released as the champion's sum less the other arm's, with a single noise; else as a sum for every arm."""
+    champion: int
+    planned: int
+    """How many people it was planned for when it opened."""
+    extent: int
+    """How many people close it, as of the last news."""
+    people: int = 0
+    resolved: int = 0
+    """People whose integer is known."""
+    size: int | None = None
+    """How many people it had when it closed; None while it is open."""
+    closed_at: int | None = None
+    position: int | None = None
+    """Its place in the order of release, from 0: the order in which stages closed."""
+    released_at: int | None = None
+    """When its release was due, or, without a follow-up, the hour in which it was made."""
+    releases: list[int] | None = None
+    """The noisy sums of its arms, or the noisy difference, in integer steps: what anybody gets to see."""
+    terms: dict[str, Any] | None = None
+    """What the ledger says of each of these."""
+
+    @property
+    def arms(self) -> list[int]:
+        """The arms that may come up in it."""
+        return [arm for arm, weight in enumerate(self.weights) if weight > 0]
+
+
+@dataclass
+class Tally:
+    """One arm's people in one stage. Their number is public, their exact sum confidential."""
+
+    stage: int
     arm: int
-    index: int
-    """From 1, per arm."""
-    size: int
     assigned: int = 0
     resolved: int = 0
-    """Places whose integer is known."""
     total: int = 0
-    """The exact sum of these integers."""
-    position: int | None = None
-    """Its place in the order of release, from 0: the order in which batches became full."""
-    filled_at: int | None = None
-    """When its last place was first taken."""
-    released_at: int | None = None
-    release: int | None = None
-    """The noisy sum, in integer steps: the only number here that anybody gets to see."""
-    terms: str | None = None
-    """What the ledger says of the release, as JSON."""
+    """The exact sum of the integers known so far."""
 
 
 @dataclass
 class Book:
     """The trial-wide part of the books: a few numbers, whatever the trial's length."""
 
-    stage: str = "open"
-    """"open", "paused" or "stopped"."""
+    state: TrialState = "open"
     at: int = 0
     """The time of the last event; time never runs backwards in a trial."""
     people: int = 0
     """Assignments made."""
-    filled: int = 0
-    """Batches that have become full."""
+    opened: int = 0
+    """Stages opened."""
+    closed: int = 0
+    """Stages closed."""
     released: int = 0
-    """Batches released."""
+    """Stages released."""
+    filling: dict[str, int] = field(default_factory=dict)
+    """The open stage of each arm that has one; keys are arm numbers as text."""
     verdict: dict[str, Any] | None = None
     vacant: list[tuple[int, int]] = field(default_factory=list)
-    """Places left by people who withdrew and are to be replaced: (arm, batch), oldest first."""
+    """Places left by people who withdrew and are to be replaced: (arm, stage), oldest first."""
+    repeats: dict[str, list[int]] = field(default_factory=dict)
+    """For each actor who told outcomes again: when the current count began, and how many there were since."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -99,7 +134,7 @@ class Book:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Book:
         """From plain data."""
-        return cls(**{**data, "vacant": [(arm, batch) for arm, batch in data["vacant"]]})
+        return cls(**{**data, "vacant": [(arm, stage) for arm, stage in data["vacant"]]})
 
 
 class Books(ABC):
@@ -116,20 +151,28 @@ class Books(ABC):
         """All assignments of a subject (by pseudonym), oldest first."""
 
     @abstractmethod
-    def batch(self, arm: int, index: int) -> Batch | None:
-        """An arm's batch."""
+    def stage(self, number: int) -> Stage | None:
+        """The stage of that number."""
 
     @abstractmethod
-    def batch_at(self, position: int) -> Batch | None:
-        """The batch at that place in the order of release."""
+    def stage_at(self, position: int) -> Stage | None:
+        """The stage at that place in the order of release."""
+
+    @abstractmethod
+    def tally(self, stage: int, arm: int) -> Tally | None:
+        """An arm's people in a stage; None while there are none."""
 
     @abstractmethod
     def save_assignment(self, assignment: Assignment) -> None:
         """Keep a new or changed assignment."""
 
     @abstractmethod
-    def save_batch(self, batch: Batch) -> None:
-        """Keep a new or changed batch."""
+    def save_stage(self, stage: Stage) -> None:
+        """Keep a new or changed stage."""
+
+    @abstractmethod
+    def save_tally(self, tally: Tally) -> None:
+        """Keep a new or changed tally."""
 
 
 class Reading(Books):
@@ -142,7 +185,11 @@ class Reading(Books):
     seq: int
     """How many events there are."""
     head: str
-    """The hash of the last one."""
+    """The hash of the last one: for operators, never shown to anybody else."""
+    public_seq: int
+    """How many public events there are."""
+    public_head: str
+    """The hash of the last public event, for everybody."""
 
     @abstractmethod
     def state(self) -> dict[str, bytes]:
@@ -157,12 +204,12 @@ class Reading(Books):
         """All assignments by number."""
 
     @abstractmethod
-    def batches(self) -> Iterator[Batch]:
-        """All batches, by arm and index."""
+    def stages(self) -> Iterator[Stage]:
+        """All stages by number."""
 
     @abstractmethod
-    def releases(self) -> Iterator[Batch]:
-        """All released batches in the order of their release."""
+    def tallies(self) -> Iterator[Tally]:
+        """All tallies, by stage and arm."""
 
 
 class Writing(Reading):
@@ -170,11 +217,15 @@ class Writing(Reading):
 
     @abstractmethod
     def append(self, event: Event) -> None:
-        """Add an event to the log; its `seq` has to be the next one."""
+        """Add an event to the log; its `seq` has to be the next one, and so its `public_seq` if it is public."""
 
     @abstractmethod
     def save_state(self, arrays: dict[str, bytes]) -> None:
         """Keep these arrays of the policy's state, and the others as they were."""
+
+    @abstractmethod
+    def replace_state(self, arrays: dict[str, bytes]) -> None:
+        """Keep these arrays as the policy's state, in the place of all that was kept before."""
 
 
 class Store(ABC):
@@ -187,6 +238,10 @@ class Store(ABC):
     @abstractmethod
     def add(self, name: str, design: dict[str, Any], key: bytes) -> AbstractContextManager[Writing]:
         """Create a trial and hold it for writing its first events."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Delete a trial that never enrolled anybody, with its log; refuse any other."""
 
     @abstractmethod
     def writing(self, name: str) -> AbstractContextManager[Writing]:

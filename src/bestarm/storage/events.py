@@ -1,8 +1,12 @@
-"""Events and the chain that ties them together.
+"""Events, and the two chains that tie them together.
 
-Each event's hash covers the hash before it, so that nothing can be changed, left out or put in between without every
-later hash giving it away. What an event keeps confidential enters its hash through a commitment with a random salt:
-the chain's head may be published, and still nobody can test a guess about an outcome against it.
+The *full chain* holds every event. Each hash covers the hash before it and a seal of the event, which is made with a
+random salt: nothing can be changed, left out or put in between without every later hash giving it away, and nobody who
+sees a hash can test a guess about what an event holds. It is for operators.
+
+The *public chain* holds the public events alone, with their public bodies: the design, stages, assignments without
+names, releases, the verdict, and times as the design dictates them. Its head may be shown to everybody: it changes when
+something public happens, and never when an outcome comes in. Anyone can recompute it from the public export.
 """
 
 from __future__ import annotations
@@ -13,9 +17,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 GENESIS: Final = hashlib.sha256(b"bestarm trial").hexdigest()
-"""What stands before the first event."""
+"""What stands before the first event of either chain."""
 
 SALT_BYTES: Final = 32
+
+PUBLIC_KINDS: Final = frozenset(
+    {"created", "opened", "assigned", "vacated", "released", "stopped", "paused", "resumed"}
+)
+"""Events whose bodies are public. All others are confidential, and so is that they happened."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +36,14 @@ class Event:
     actor: str
     kind: str
     body: dict[str, Any]
-    """What may be hashed as it is: no outcome, nor anything computed from one except a release."""
+    """Of a public event: what anybody may see. Of others: what holds no outcome."""
     secret: dict[str, Any] | None
-    """What holds an outcome."""
-    salt: bytes | None
+    """What nobody may see: outcomes, pseudonyms."""
+    salt: bytes
     hash: str
+    public_seq: int | None
+    """Its number among the public events; None if it is confidential."""
+    public_hash: str | None
 
 
 def canonical(value: Any) -> str:
@@ -40,11 +52,13 @@ def canonical(value: Any) -> str:
 
 
 def chained(
-    before: str, seq: int, at: int, actor: str, kind: str, body: dict[str, Any], secret: Any, salt: bytes | None
+    before: str, seq: int, at: int, actor: str, kind: str, body: dict[str, Any], secret: Any, salt: bytes
 ) -> str:
-    """The hash of an event that follows the event with hash `before`."""
-    commitment = ""
-    if secret is not None:
-        commitment = hashlib.sha256((salt or b"") + canonical(secret).encode()).hexdigest()
-    text = "\n".join((before, canonical([seq, at, actor, kind, body]), commitment))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """The hash in the full chain of an event that follows the event with hash `before`."""
+    seal = hashlib.sha256(salt + canonical([seq, at, actor, kind, body, secret]).encode()).hexdigest()
+    return hashlib.sha256(f"{before}\n{seal}".encode()).hexdigest()
+
+
+def chained_publicly(before: str, seq: int, kind: str, body: dict[str, Any]) -> str:
+    """The hash in the public chain of an event that follows the public event with hash `before`."""
+    return hashlib.sha256(f"{before}\n{canonical([seq, kind, body])}".encode()).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bestarm.storage.contract import Assignment, Batch, Book, Books
+from bestarm.storage.contract import Assignment, Book, Books, Stage, Tally
 
 
 class MemoryBooks(Books):
@@ -11,9 +11,10 @@ class MemoryBooks(Books):
     def __init__(self) -> None:
         self.book = Book()
         self.assignments: dict[int, Assignment] = {}
-        self.batches: dict[tuple[int, int], Batch] = {}
+        self.stages: dict[int, Stage] = {}
+        self.tallies: dict[tuple[int, int], Tally] = {}
         self._by_subject: dict[str, list[int]] = {}
-        self._by_position: dict[int, tuple[int, int]] = {}
+        self._by_position: dict[int, int] = {}
 
     def assignment(self, number: int) -> Assignment | None:
         return self.assignments.get(number)
@@ -21,19 +22,25 @@ class MemoryBooks(Books):
     def held_by(self, subject: str) -> list[Assignment]:
         return [self.assignments[number] for number in self._by_subject.get(subject, ())]
 
-    def batch(self, arm: int, index: int) -> Batch | None:
-        return self.batches.get((arm, index))
+    def stage(self, number: int) -> Stage | None:
+        return self.stages.get(number)
 
-    def batch_at(self, position: int) -> Batch | None:
-        place = self._by_position.get(position)
-        return None if place is None else self.batches[place]
+    def stage_at(self, position: int) -> Stage | None:
+        number = self._by_position.get(position)
+        return None if number is None else self.stages[number]
+
+    def tally(self, stage: int, arm: int) -> Tally | None:
+        return self.tallies.get((stage, arm))
 
     def save_assignment(self, assignment: Assignment) -> None:
         if assignment.number not in self.assignments:
             self._by_subject.setdefault(assignment.subject, []).append(assignment.number)
         self.assignments[assignment.number] = assignment
 
-    def save_batch(self, batch: Batch) -> None:
-        self.batches[batch.arm, batch.index] = batch
-        if batch.position is not None:
-            self._by_position[batch.position] = (batch.arm, batch.index)
+    def save_stage(self, stage: Stage) -> None:
+        self.stages[stage.number] = stage
+        if stage.position is not None:
+            self._by_position[stage.position] = stage.number
+
+    def save_tally(self, tally: Tally) -> None:
+        self.tallies[tally.stage, tally.arm] = tally

@@ -17,6 +17,8 @@ trials: Final = sa.Table(
     sa.Column("key", sa.LargeBinary, nullable=False),
     sa.Column("seq", sa.BigInteger, nullable=False),
     sa.Column("head", sa.Text, nullable=False),
+    sa.Column("public_seq", sa.BigInteger, nullable=False),
+    sa.Column("public_head", sa.Text, nullable=False),
     sa.Column("book", sa.Text, nullable=False),
 )
 
@@ -30,8 +32,10 @@ events: Final = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("secret", sa.Text),
-    sa.Column("salt", sa.LargeBinary),
+    sa.Column("salt", sa.LargeBinary, nullable=False),
     sa.Column("hash", sa.Text, nullable=False),
+    sa.Column("public_seq", sa.BigInteger),
+    sa.Column("public_hash", sa.Text),
 )
 
 assignments: Final = sa.Table(
@@ -41,30 +45,46 @@ assignments: Final = sa.Table(
     sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("arm", sa.Integer, nullable=False),
-    sa.Column("batch", sa.BigInteger, nullable=False),
+    sa.Column("stage", sa.BigInteger, nullable=False),
     sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("stage", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
     sa.Column("outcome", sa.Text),
     sa.Column("value", sa.BigInteger),
+    sa.Column("told_by", sa.Text),
+    sa.Column("told_at", sa.BigInteger),
     sa.Index("assignments_by_subject", "trial", "subject"),
 )
 
-batches: Final = sa.Table(
-    "batches",
+stages: Final = sa.Table(
+    "stages",
     metadata,
     sa.Column("trial", sa.Integer, sa.ForeignKey("trials.id"), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("weights", sa.Text, nullable=False),
+    sa.Column("difference", sa.Boolean, nullable=False),
+    sa.Column("champion", sa.Integer, nullable=False),
+    sa.Column("planned", sa.BigInteger, nullable=False),
+    sa.Column("extent", sa.BigInteger, nullable=False),
+    sa.Column("people", sa.BigInteger, nullable=False),
+    sa.Column("resolved", sa.BigInteger, nullable=False),
+    sa.Column("size", sa.BigInteger),
+    sa.Column("closed_at", sa.BigInteger),
+    sa.Column("position", sa.BigInteger),
+    sa.Column("released_at", sa.BigInteger),
+    sa.Column("releases", sa.Text),
+    sa.Column("terms", sa.Text),
+    sa.Index("stages_by_position", "trial", "position"),
+)
+
+tallies: Final = sa.Table(
+    "tallies",
+    metadata,
+    sa.Column("trial", sa.Integer, sa.ForeignKey("trials.id"), primary_key=True),
+    sa.Column("stage", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("arm", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("index", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("assigned", sa.BigInteger, nullable=False),
     sa.Column("resolved", sa.BigInteger, nullable=False),
     sa.Column("total", sa.BigInteger, nullable=False),
-    sa.Column("position", sa.BigInteger),
-    sa.Column("filled_at", sa.BigInteger),
-    sa.Column("released_at", sa.BigInteger),
-    sa.Column("release", sa.BigInteger),
-    sa.Column("terms", sa.Text),
-    sa.Index("batches_by_position", "trial", "position"),
 )
 
 state: Final = sa.Table(

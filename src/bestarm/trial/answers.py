@@ -60,8 +60,20 @@ class OpenAssignment:
 
 
 @dataclass(frozen=True)
+class Misfit:
+    """Something that does not fit: the number of the event, or None if the books differ from the log."""
+
+    event: int | None
+    problem: str
+
+
+MOST_MISFITS = 100
+"""So many are listed; all are counted."""
+
+
+@dataclass(frozen=True)
 class Verification:
-    """What `verify` found: whether everything fits, and the first event that does not."""
+    """What `verify` found: whether everything fits, and what does not."""
 
     ok: bool
     events: int
@@ -69,6 +81,19 @@ class Verification:
     first_bad: int | None = None
     """The number of the first event that does not fit; None if all do, or if only the books differ from the log."""
     problem: str | None = None
+    """What is wrong with it."""
+    misfits: int = 0
+    """How many things do not fit."""
+    listed: tuple[Misfit, ...] = ()
+    """The first of them."""
+
+    @classmethod
+    def of(cls, events: int, head: str, misfits: list[Misfit]) -> Verification:
+        """From everything that was found."""
+        if not misfits:
+            return cls(True, events, head)
+        first = misfits[0]
+        return cls(False, events, head, first.event, first.problem, len(misfits), tuple(misfits[:MOST_MISFITS]))
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""

@@ -11,14 +11,17 @@ This catches noise that is too small.
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias
 
 from bestarm.errors import InputError
 from bestarm.policy.algorithm import Algorithm
 from bestarm.policy.record import FloatArray
+from bestarm.privacy.coins import Coins, PersonalCoins
 from bestarm.privacy.encoding import Encoder, exact
 from bestarm.privacy.leakage import CONFIDENCE, epsilon_at_least
 from bestarm.privacy.mechanism import Door, Mechanism, live_mechanism
@@ -27,6 +30,7 @@ from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.design import DEFAULT_ALGORITHM, make_design
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
+from bestarm.trial.identity import KEY_BYTES
 
 Table: TypeAlias = Sequence[Sequence[Fraction]]
 """Row n: person n's outcome on each arm, in [0, 1]."""
@@ -46,9 +50,9 @@ class WatchedDoor:
     forced: list[int] | None = None
     totals: list[int] = field(default_factory=list)
 
-    def encode(self, outcome: Fraction) -> int:
+    def encode(self, outcome: Fraction, coins: Coins) -> int:
         """The mechanism's own."""
-        return self.mechanism.encode(outcome)
+        return self.mechanism.encode(outcome, coins)
 
     def release(self, total: int) -> int:
         """Note the sum; a fresh release, or the next forced one."""
@@ -87,8 +91,11 @@ class System:
     fold: type[Fold] = Fold
     desk: type[Desk] = Desk
 
-    def run(self, table: Table, door: WatchedDoor, seed: int) -> Transcript:
-        """One trial over the people of the table, in order; coins for arms come from the seed alone."""
+    def run(self, table: Table, door: WatchedDoor, seed: int, key: bytes | None = None) -> Transcript:
+        """One trial over the people of the table, in order; coins for arms come from the seed alone.
+
+        Without a key people's own coins are fresh ones.
+        """
         coins = random.Random(seed)
         log: list[tuple[str, dict[str, Any]]] = []
 
@@ -99,7 +106,8 @@ class System:
             log.append((kind, body))
 
         books = MemoryBooks()
-        desk = self.desk(self.fold(self.rules, books, self.rules.fresh_state()), door, keep, 0, pick)
+        deal = partial(PersonalCoins, key or secrets.token_bytes(KEY_BYTES), "audit")
+        desk = self.desk(self.fold(self.rules, books, self.rules.fresh_state()), door, keep, 0, deal, pick)
         for person, row in enumerate(table):
             assignment = desk.ask(str(person), "audit")
             if assignment is None:
@@ -209,8 +217,9 @@ def first_people(rules: Rules) -> int:
 
 def replay(system: System, table: Table, other: Table, door: Door, seed: int) -> list[str]:
     """What is wrong when the releases of a run on one table are forced on its neighbour; nothing, if all is well."""
-    first = system.run(table, WatchedDoor(door), seed)
-    second = system.run(other, WatchedDoor(door, [value for *_, value in first.releases]), seed)
+    key = secrets.token_bytes(KEY_BYTES)  # the same coins for everybody in both runs
+    first = system.run(table, WatchedDoor(door), seed, key)
+    second = system.run(other, WatchedDoor(door, [value for *_, value in first.releases]), seed, key)
     return violations(first, second, system.rules.grid)
 
 
@@ -247,7 +256,9 @@ def black_box_release(door: Mechanism, runs: int) -> float:
     """
     one = door.encoder.grid
     if door.model == "local":
-        high, low = (sum(door.encode(Fraction(x)) == one for _ in range(runs)) for x in (1, 0))
+        coins = [PersonalCoins(secrets.token_bytes(KEY_BYTES), "audit", person) for person in range(2 * runs)]
+        high = sum(door.encode(Fraction(1), own) == one for own in coins[:runs])
+        low = sum(door.encode(Fraction(0), own) == one for own in coins[runs:])
     else:
         bottom, top = 3 * one, 4 * one
         high, low = (sum(door.release(total) >= top for _ in range(runs)) for total in (top, bottom))

@@ -1,6 +1,6 @@
 """The desk: turns what people ask of a trial into events, one request at a time.
 
-It decides (which arm, which batch, whether an outcome counts) by asking the fold, draws what has to be drawn, and hands
+It decides (which arm, which stage, whether an outcome counts) by asking the fold, draws what has to be drawn, and hands
 each event to the fold and to the log. It knows nothing of databases, so an audit can put it on books in memory.
 """
 
@@ -10,26 +10,33 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from bestarm.errors import InputError, OperationError
 from bestarm.policy.record import FloatArray
+from bestarm.privacy.coins import IMPUTED, OUTCOME, Deal
 from bestarm.privacy.encoding import text_of
 from bestarm.privacy.mechanism import Door
-from bestarm.storage.contract import Assignment, Batch
-from bestarm.trial.fold import Fold, Owed
+from bestarm.storage.contract import Assignment, Stage
+from bestarm.trial.fold import HOUR, MICROSECONDS, Fold, Owed
+from bestarm.trial.moments import moment
 
 Log: TypeAlias = Callable[[str, int, str, dict[str, Any], dict[str, Any] | None], None]
 """Takes an event: kind, time, actor, body, secret."""
 Pick: TypeAlias = Callable[[FloatArray], int]
 """Draws an arm with these probabilities."""
 
-OURSELVES = "bestarm"
-"""The actor of events that nobody asks for: batches open, are released, and the trial stops by the rules."""
+OURSELVES: Final = "bestarm"
+"""The actor of events that nobody asks for: stages open, are released, and the trial stops by the rules."""
+
+SLIP: Final = 600 * MICROSECONDS
+"""For so long whoever told an outcome is told when a second one differs: to catch slips."""
+MOST_REPEATS: Final = 20
+"""Outcomes that one actor may tell again in an hour where the answer must not tell what was recorded."""
 
 
 def pick_secretly(weights: FloatArray) -> int:
-    """An arm drawn with these probabilities from the operating system's randomness."""
+    """An arm drawn with these probabilities from the operating system's randomness; exact for a stage's weights."""
     rest = secrets.randbits(53) * 2.0**-53
     chosen = 0
     for arm, weight in enumerate(weights):
@@ -47,6 +54,7 @@ class Desk:
 
     fold: Fold
     door: Door
+    coins: Deal
     log: Log
     at: int
     pick: Pick = pick_secretly
@@ -56,34 +64,50 @@ class Desk:
         self.log(kind, self.at, actor, body, secret)
         self.fold.apply(kind, self.at, body, secret)
 
+    def time(self) -> str:
+        """Now, as everybody may know it: to the hour where releases wait for outcomes rather than for the clock."""
+        return moment(self.at if self.fold.rules.follow_up is not None else self.at - self.at % HOUR)
+
     def settle(self) -> None:
         """Let everything happen that is owed: releases whose time has come, and the end of the trial."""
         while (owed := self.fold.owed(self.at)) is not None:
-            if owed.batch is not None:
-                self._release(owed.batch)
+            if owed.stage is not None:
+                self._release(owed.stage)
             else:
                 self._stop(owed)
 
-    def _release(self, batch: Batch) -> None:
-        missing = batch.size - batch.resolved
-        secret = None
-        total = batch.total
-        if missing:
-            imputed = sum(self._impute() for _ in range(missing))
-            secret = {"missing": missing, "imputed": imputed}
-            total += imputed
-        place = {"arm": batch.arm, "batch": batch.index, "size": batch.size}
-        body = place | {"value": self.door.release(total), "terms": self.door.terms()}
-        self.emit("released", OURSELVES, body, secret)
+    def _release(self, stage: Stage) -> None:
+        totals, missing = {}, {}
+        for arm in stage.arms:
+            tally = self.fold.tally_of(stage.number, arm)
+            totals[arm] = tally.total
+            awaited = tally.assigned - tally.resolved
+            if awaited:
+                imputed = sum(self._impute(f"{IMPUTED} {stage.number} {arm}", n) for n in range(awaited))
+                missing[str(arm)] = [awaited, imputed]
+                totals[arm] += imputed
+        if stage.difference:
+            values = [self.door.release(sum(t if a == stage.champion else -t for a, t in totals.items()))]
+        else:
+            values = [self.door.release(total) for total in totals.values()]
+        sizes = self.fold.sizes(stage)
+        body = {
+            "stage": stage.number,
+            "sizes": [sizes[arm] for arm in stage.arms],
+            "values": values,
+            "terms": self.door.terms(),
+            "time": moment(self.fold.public_time(stage, self.at)),
+        }
+        self.emit("released", OURSELVES, body, {"missing": missing})
 
-    def _impute(self) -> int:
+    def _impute(self, purpose: str, number: int) -> int:
         constant = self.fold.rules.design.imputed
         if constant is None:
             raise OperationError("This design replaces people who withdraw; it has no constant to impute.")
-        return self.door.encode(constant)
+        return self.door.encode(constant, self.coins(number, purpose))
 
     def _stop(self, owed: Owed) -> None:
-        rules = self.fold.rules
+        rules, book = self.fold.rules, self.fold.book
         labels = list(rules.design.arms)
         said = rules.algorithm.explain(self.fold.state, rules.constants, labels)
         if owed.arm is None:
@@ -91,19 +115,21 @@ class Desk:
             body = {"arm": None, "by": "participants", "reason": f"All {most} participants are enrolled. {said}"}
         else:
             body = {"arm": labels[owed.arm], "by": "evidence", "reason": said}
-        self.emit("stopped", OURSELVES, body)
+        last = self.fold.books.stage_at(book.released - 1)
+        when = self.time() if last is None or last.released_at is None else moment(last.released_at)
+        self.emit("stopped", OURSELVES, body | {"time": when})
 
     def ask(self, subject: str, actor: str) -> Assignment | None:
-        """The subject's assignment, the one it has or a new one; None once the trial has stopped."""
+        """The subject's assignment, the one it has or a new one; None once the trial has stopped.
+
+        Whether a subject gets a further assignment depends on the design and the clock alone: once the follow-up of
+        the last one has passed. It must not depend on whether an outcome was reported.
+        """
         self.settle()
-        book = self.fold.book
-        if book.stage == "stopped":
+        if self.fold.book.state == "stopped":
             return None
         held = self.fold.books.held_by(subject)
-        for assignment in held:
-            if assignment.stage in ("open", "withdrawn"):
-                return assignment  # who has withdrawn gets no other
-        if len(held) >= self.fold.rules.design.contributions:
+        if held and not self.fold.may_join_again(held, self.at):
             return held[-1]
         assignment = self._assign(subject, actor)
         self.settle()
@@ -111,34 +137,41 @@ class Desk:
 
     def _assign(self, subject: str, actor: str) -> Assignment:
         book = self.fold.book
-        if book.stage == "paused":
+        if book.state == "paused":
             raise OperationError("The trial is paused; nobody is enrolled until it is resumed.")
-        most = self.fold.rules.design.max_participants
-        if most is not None and book.people >= most and not book.vacant:
+        if self.fold.full:
+            most = self.fold.rules.design.max_participants
             raise OperationError(f"All {most} participants are enrolled; the trial waits for their outcomes.")
-        if book.vacant:
-            arm, index = book.vacant[0]
-        else:
-            arm = self._choose()
-            index = self._open_place(arm)
+        replacing = bool(book.vacant)
+        arm, stage = book.vacant[0] if replacing else self._choose()
         number = book.people + 1
-        body = {"assignment": number, "subject": subject, "arm": arm, "batch": index, "replacing": bool(book.vacant)}
-        self.emit("assigned", actor, body)
+        body = {"assignment": number, "arm": arm, "stage": stage, "replacing": replacing, "time": self.time()}
+        self.emit("assigned", actor, body, {"subject": subject})
         return self.fold.expect_assignment(number)
 
-    def _choose(self) -> int:
+    def _choose(self) -> tuple[int, int]:
+        """The next person's arm, and the stage it is in."""
+        if self.fold.course.foreseen and not self.fold.book.filling:
+            self._open(0)
         weights = self.fold.recruiting()
         if weights is None:
             raise OperationError("No arm recruits now: outcomes of people already assigned have to come in first.")
-        return choose(self.fold, weights, self.pick)
+        arm = choose(self.fold, weights, self.pick)
+        if self.fold.open_stage_of(arm) is None:
+            self._open(arm)
+        return arm, self.fold.book.filling[str(arm)]
 
-    def _open_place(self, arm: int) -> int:
-        # The batch with a free place: the arm's newest, or one that opens now.
-        record = self.fold.record
-        if record.assigned[arm] == record.places[arm]:
-            index = int(record.opened[arm]) + 1
-            self.emit("opened", OURSELVES, {"arm": arm, "batch": index, "size": self.fold.next_size(arm)})
-        return int(record.opened[arm])
+    def _open(self, arm: int) -> None:
+        opening = self.fold.course.opening(arm)
+        body = {
+            "stage": self.fold.book.opened + 1,
+            "weights": list(opening.weights),
+            "difference": opening.difference,
+            "champion": opening.champion,
+            "planned": opening.planned,
+            "time": self.time(),
+        }
+        self.emit("opened", OURSELVES, body)
 
     def check_outcome(self, number: int, outcome: Fraction, told_now: dict[int, str]) -> None:
         """Refuse an outcome that cannot be told. `told_now` are those of the same request, and gets this one too.
@@ -148,52 +181,75 @@ class Desk:
         """
         self.fold.rules.design.scale.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
-        if assignment.stage == "withdrawn":
+        if assignment.state == "withdrawn":
             raise InputError("This subject has withdrawn; nothing is recorded for it any more.")
-        before = told_now.setdefault(number, text_of(outcome))
-        if self._local:
-            return
-        if before != text_of(outcome) or (assignment.stage != "open" and assignment.outcome != text_of(outcome)):
-            raise InputError(
-                "A different outcome has already been recorded for this assignment; use correct, with a reason."
-            )
+        if told_now.setdefault(number, text_of(outcome)) != text_of(outcome):
+            raise InputError("Two different outcomes are given for one assignment; give one.")
+
+    def conflicts(self, number: int, outcome: Fraction) -> bool:
+        """Whether another outcome was recorded. Under local privacy nobody knows, so nothing conflicts."""
+        assignment = self.fold.expect_assignment(number)
+        return not self._local and assignment.state in ("told", "late") and assignment.outcome != text_of(outcome)
+
+    def repeats(self, number: int) -> bool:
+        """Whether something was recorded for the assignment already."""
+        return self.fold.expect_assignment(number).state != "open"
+
+    def own_slip(self, number: int, actor: str) -> bool:
+        """Whether this actor told the recorded outcome a moment ago, and may so be told that another one differs."""
+        assignment = self.fold.expect_assignment(number)
+        return assignment.told_by == actor and self.at - (assignment.told_at or 0) <= SLIP
+
+    def may_repeat(self, actor: str) -> bool:
+        """Whether the actor may tell an outcome again where the answer gives nothing away; so many in an hour."""
+        began, times = self.fold.book.repeats.get(actor, [self.at, 0])
+        return self.at - began >= HOUR or times < MOST_REPEATS
+
+    def note_repeat(self, number: int, outcome: Fraction, actor: str) -> None:
+        """Keep in the log that an outcome was told again, whatever it was."""
+        kept = None if self._local else text_of(outcome)
+        self.emit("retold", actor, {"assignment": number, "by": actor}, {"outcome": kept})
 
     def tell(self, number: int, outcome: Fraction, actor: str) -> str:
         """Record an outcome that was checked: "recorded", "already recorded" or "late"."""
         self.settle()
         assignment = self.fold.expect_assignment(number)
-        if assignment.stage != "open":
-            return "already recorded" if assignment.stage == "told" else "late"
+        if assignment.state != "open":
+            return "already recorded" if assignment.state == "told" else "late"
         kept = None if self._local else text_of(outcome)
+        body = {"assignment": number, "by": actor}
         if self.fold.due(assignment, self.at):
-            self.emit("late", actor, {"assignment": number}, {"outcome": kept})
+            self.emit("late", actor, body, {"outcome": kept})
             return "late"
-        unit = self.fold.rules.design.scale.to_unit(outcome)
-        self.emit("told", actor, {"assignment": number}, {"outcome": kept, "value": self.door.encode(unit)})
+        self.emit("told", actor, body, {"outcome": kept, "value": self._encoded(number, outcome)})
         self.settle()
         return "recorded"
 
+    def _encoded(self, number: int, outcome: Fraction) -> int:
+        unit = self.fold.rules.design.scale.to_unit(outcome)
+        return self.door.encode(unit, self.coins(number, OUTCOME))
+
     def correct(self, number: int, outcome: Fraction, reason: str, actor: str) -> str:
-        """Correct an outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
+        """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         self.settle()
         if self._local:
             raise InputError("Under local privacy the outcome itself is not kept, and so cannot be corrected.")
-        unit = self.fold.rules.design.scale.to_unit(outcome)
+        self.fold.rules.design.scale.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
-        if assignment.stage not in ("told", "late"):
+        if assignment.state not in ("told", "late"):
             raise InputError("There is no outcome to correct for this assignment; tell it first.")
-        used = assignment.stage == "told" and not self.fold.due(assignment, self.at)
+        used = assignment.state == "told" and not self.fold.due(assignment, self.at)
         secret: dict[str, Any] = {"outcome": text_of(outcome)}
         if used:
-            secret["value"] = self.door.encode(unit)
+            secret["value"] = self._encoded(number, outcome)
         self.emit("corrected", actor, {"assignment": number, "reason": reason, "used": used}, secret)
         return "corrected" if used else "late"
 
     def withdraw(self, number: int, reason: str, actor: str) -> str:
-        """Let a subject go: "withdrawn", "already withdrawn", or "late" (its batch is closed and stays as it is)."""
+        """Let a subject go: "withdrawn", "already withdrawn", or "late" (its stage is released and stays as it is)."""
         self.settle()
         assignment = self.fold.expect_assignment(number)
-        if assignment.stage == "withdrawn":
+        if assignment.state == "withdrawn":
             return "already withdrawn"
         body = {"assignment": number, "reason": reason}
         if self.fold.due(assignment, self.at):
@@ -201,13 +257,15 @@ class Desk:
             return "late"
         if self.fold.rules.design.withdrawal == "replace":
             self.emit("withdrawn", actor, body | {"rule": "replace"})
+            place = {"arm": assignment.arm, "stage": assignment.stage, "time": self.time()}
+            self.emit("vacated", OURSELVES, place)
         else:
-            self.emit("withdrawn", actor, body | {"rule": "impute"}, {"value": self._impute()})
+            self.emit("withdrawn", actor, body | {"rule": "impute"}, {"value": self._impute(IMPUTED, number)})
         self.settle()
         return "withdrawn"
 
     def pause(self, reason: str, actor: str) -> str:
-        """Stop enrolling for now; outcomes still come in and batches are still released."""
+        """Stop enrolling for now; outcomes still come in and stages are still released."""
         self.settle()
         return self._turn("open", "paused", reason, actor)
 
@@ -217,18 +275,18 @@ class Desk:
         return self._turn("paused", "resumed", reason, actor)
 
     def _turn(self, needed: str, kind: str, reason: str, actor: str) -> str:
-        stage = self.fold.book.stage
-        if stage != needed:
-            raise InputError(f"The trial is {'recruiting' if stage == 'open' else stage}; it cannot be {kind} now.")
-        self.emit(kind, actor, {"reason": reason})
+        state = self.fold.book.state
+        if state != needed:
+            raise InputError(f"The trial is {'recruiting' if state == 'open' else state}; it cannot be {kind} now.")
+        self.emit(kind, actor, {"time": self.time()}, {"reason": reason})
         return kind
 
     def end(self, reason: str, actor: str) -> str:
         """End the trial without a recommendation, for safety or otherwise."""
         self.settle()
-        if self.fold.book.stage == "stopped":
+        if self.fold.book.state == "stopped":
             raise InputError("The trial has already stopped.")
-        self.emit("stopped", actor, {"arm": None, "by": "ended", "reason": reason})
+        self.emit("stopped", actor, {"arm": None, "by": "ended", "reason": reason, "time": self.time()})
         return "stopped"
 
     @property
@@ -248,5 +306,5 @@ def choose(fold: Fold, weights: FloatArray, pick: Pick) -> int:
 
 def in_fixed_order(fold: Fold, weights: FloatArray) -> int:
     """The recruiting arm that has the fewest people for its weight; ties go to the first."""
-    assigned = fold.record.assigned
+    assigned = fold.course.assigned
     return min((arm for arm in range(len(weights)) if weights[arm] > 0), key=lambda arm: assigned[arm] / weights[arm])

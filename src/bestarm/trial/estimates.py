@@ -17,7 +17,7 @@ def estimates_of(design: TrialDesign, releases: list[Released]) -> list[Estimate
     units = in_outcome_units(design)
     found = []
     for arm in range(len(design.arms)):
-        batches = tuple((r.size, r.value) for r in releases if r.arm == arm)
+        batches = tuple((r.sizes[0], r.value) for r in releases if r.kind == "sum" and r.arms[0] == arm and r.sizes[0] > 0)
         if not batches:
             found.append(Estimate(arm, None, None, None))
             continue

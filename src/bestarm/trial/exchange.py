@@ -22,6 +22,8 @@ from bestarm.trial.public import PublicView, ledger_of, releases_of, status_of
 from bestarm.trial.report import report_data, report_page
 
 HEADER = ["assignment", "outcome"]
+CHAIN = "chain.jsonl"
+"""The public chain in a public export, an event a line."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,23 @@ def write_report(view: PublicView, head: str, folder: str | Path) -> dict[str, s
     return {"html": str(page), "json": str(data)}
 
 
-def write_public(view: PublicView, folder: str | Path) -> dict[str, str]:
-    """Write everything public into a folder: releases and estimates as CSV, design, status and ledger as JSON."""
+def write_public(view: PublicView, reading: Reading, folder: str | Path) -> dict[str, str]:
+    """Write everything public into a folder: releases and estimates as CSV, design, status and ledger as JSON, and the
+    public chain, from which `bestarm trial verify-public` rechecks every decision."""
     place = Path(folder)
     releases = [line | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)]
     status = status_of(view)
     paths = {
-        name: place / name for name in ("releases.csv", "estimates.csv", "design.json", "status.json", "ledger.json")
+        name: place / name
+        for name in ("releases.csv", "estimates.csv", "design.json", "status.json", "ledger.json", CHAIN)
     }
-    _write(paths["releases.csv"], _csv(["arm", "batch", "size", "value", "epsilon", "released_at"], releases))
+    columns = ["stage", "kind", "arms", "sizes", "value", "epsilon", "released_at"]
+    _write(paths["releases.csv"], _csv(columns, [_joined(line) for line in releases]))
+    with replacing(paths[CHAIN]) as temporary, temporary.open("w", encoding="utf-8") as out:
+        for event in reading.events():
+            if event.public_seq is not None:
+                line = {"seq": event.public_seq, "kind": event.kind, "body": event.body, "hash": event.public_hash}
+                out.write(json.dumps(line, ensure_ascii=False) + "\n")
     _write(paths["estimates.csv"], _csv(["arm", "mean", "low", "high"], status["estimates"]))
     _write(paths["design.json"], _json(view.design.to_json()))
     _write(paths["status.json"], _json(status))
@@ -110,19 +120,19 @@ def write_confidential(rules: Rules, reading: Reading, folder: str | Path) -> di
             "assignment": assignment_id(reading.key, a.number),
             "subject": a.subject,
             "arm": rules.design.arms[a.arm],
-            "batch": a.batch,
-            "assigned_at": moment(a.at),
             "stage": a.stage,
+            "assigned_at": moment(a.at),
+            "state": a.state,
             "outcome": a.outcome,
         }
         for a in reading.assignments()
     )
-    columns = ["assignment", "subject", "arm", "batch", "assigned_at", "stage", "outcome"]
+    columns = ["assignment", "subject", "arm", "stage", "assigned_at", "state", "outcome"]
     with _private(assignments) as path:
         path.write_text(_csv(columns, rows), encoding="utf-8")
     with _private(log) as path, path.open("w", encoding="utf-8") as out:
         for event in reading.events():
-            kept = vars(event) | {"salt": None if event.salt is None else event.salt.hex()}
+            kept = vars(event) | {"salt": event.salt.hex()}
             out.write(json.dumps(kept, ensure_ascii=False) + "\n")
     return {"assignments.csv": str(assignments), "events.jsonl": str(log)}
 
@@ -137,6 +147,10 @@ def _private(path: Path) -> Iterator[Path]:
     with replacing(path) as temporary:
         yield temporary
     os.chmod(path, 0o600)
+
+
+def _joined(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in line.items()}
 
 
 def _json(data: dict[str, Any]) -> str:

@@ -72,18 +72,19 @@ def evidence_figure(view: PublicView) -> str:
 
 
 def timeline_figure(view: PublicView) -> str:
-    """Every release in order: the batch's noisy mean, its size by the mark's area."""
-    if not view.releases:
+    """Every released sum in order: its noisy mean, the number of its people by the mark's area."""
+    sums = released_sums(view)
+    if not sums:
         return ""
     units = in_outcome_units(view.design)
-    means = [units(r.value, r.size) / r.size for r in view.releases]
+    means = [units(r.value, r.sizes[0]) / r.sizes[0] for r in sums]
     low, high = outcome_range(view)
     # A small batch's noise can be far outside; such marks are drawn at the edge, hollow.
     margin = 0.15 * (high - low)
     bottom, top = low - margin, high + margin
     height = 270
     left, right, foot = 56, WIDTH - RIGHT, height - 44
-    biggest = max(r.size for r in view.releases)
+    biggest = max(r.sizes[0] for r in sums)
 
     def x_of(order: int) -> float:
         return left + 12 + (right - left - 24) * order / max(1, len(means) - 1)
@@ -95,17 +96,22 @@ def timeline_figure(view: PublicView) -> str:
         f'<line x1="{left}" x2="{right}" y1="{y_of(v):.1f}" y2="{y_of(v):.1f}" class="grid"/>' for v in (low, high)
     ]
     parts += [f'<text x="{left - 8}" y="{y_of(v) + 4:.1f}" text-anchor="end">{v:g}</text>' for v in (low, high)]
-    for order, (release, mean) in enumerate(zip(view.releases, means, strict=True)):
-        radius = 2.5 + 8 * (release.size / biggest) ** 0.5
+    for order, (release, mean) in enumerate(zip(sums, means, strict=True)):
+        radius = 2.5 + 8 * (release.sizes[0] / biggest) ** 0.5
         outside = not bottom <= mean <= top
-        fill = "none" if outside else colour(release.arm)
+        fill = "none" if outside else colour(release.arms[0])
         parts.append(
             f'<circle cx="{x_of(order):.1f}" cy="{y_of(mean):.1f}" r="{radius:.1f}" fill="{fill}" fill-opacity="0.75" '
-            f'stroke="{colour(release.arm)}"><title>{_told(view, release, mean)}</title></circle>'
+            f'stroke="{colour(release.arms[0])}"><title>{_told(view, release, mean)}</title></circle>'
         )
     parts.append(f'<text x="{(left + right) / 2}" y="{height - 22}" text-anchor="middle">releases in order</text>')
     parts.append(_legend(view, height - 4))
-    return _svg(height, "Noisy mean of each released batch", parts)
+    return _svg(height, "Noisy mean of each released sum", parts)
+
+
+def released_sums(view: PublicView) -> list[Released]:
+    """The releases that say something of one arm by itself."""
+    return [release for release in view.releases if release.kind == "sum" and release.sizes[0] > 0]
 
 
 def outcome_range(view: PublicView) -> tuple[float, float]:
@@ -116,7 +122,7 @@ def outcome_range(view: PublicView) -> tuple[float, float]:
 
 
 def _told(view: PublicView, release: Released, mean: float) -> str:
-    return escape(f"{view.labels[release.arm]}, batch {release.batch}: {release.size} people, noisy mean {mean:.4g}")
+    return escape(f"{view.labels[release.arms[0]]}, stage {release.stage}: {release.sizes[0]} people, noisy mean {mean:.4g}")
 
 
 def _legend(view: PublicView, y: float) -> str:

@@ -1,7 +1,7 @@
 """The fold: how each event changes the books and the policy's state, and which event is owed next.
 
 A live trial applies events as they happen; `verify` applies the same events again from the log. Both ask `owed`,
-which names the event that has to come before anything else may: the release of a batch, or the end of the trial. It
+which names the event that has to come before anything else may: the release of a stage, or the end of the trial. It
 depends on assignments, sizes and the clock, and on whether outcomes are there, never on what they are.
 """
 
@@ -10,18 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from bestarm.errors import OperationError
-from bestarm.policy.algorithm import SEVERAL, UNDECIDED
-from bestarm.policy.record import FloatArray, Record, assign, open_batch, release
+from bestarm.policy.algorithm import UNDECIDED, Algorithm
+from bestarm.policy.record import FloatArray
 from bestarm.privacy.encoding import GRID, ON_GRID
-from bestarm.storage.contract import Assignment, Batch, Book, Books
-from bestarm.storage.events import canonical
+from bestarm.storage.contract import Assignment, Book, Books, Stage, Tally
+from bestarm.trial.course import Opening, course_of
 from bestarm.trial.design import TrialDesign
 
 MICROSECONDS: Final = 1_000_000
-LARGEST_BATCH: Final = 2**40
+HOUR: Final = 3600 * MICROSECONDS
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Rules:
     """The design, its algorithm, and the algorithm's constants: everything that never changes."""
 
     design: TrialDesign
-    algorithm: Any
+    algorithm: Algorithm
     constants: Any
 
     @property
@@ -50,10 +48,10 @@ class Rules:
 
 @dataclass(frozen=True)
 class Owed:
-    """An event that has to happen now: a batch's release, or the end of the trial."""
+    """An event that has to happen now: a stage's release, or the end of the trial."""
 
     kind: str
-    batch: Batch | None = None
+    stage: Stage | None = None
     arm: int | None = None
     """The recommended arm, when the evidence ends the trial; None when the participants ran out."""
 
@@ -65,6 +63,7 @@ class Fold:
         self.rules = rules
         self.books = books
         self.state = state
+        self.course = course_of(rules.algorithm, state, rules.constants)
         self._winner = UNDECIDED
 
     @property
@@ -72,78 +71,89 @@ class Fold:
         """The trial-wide numbers."""
         return self.books.book
 
-    @property
-    def record(self) -> Record:
-        """The public record."""
-        record: Record = self.state.record
-        return record
-
     def recruiting(self) -> FloatArray | None:
         """Each arm's probability to get the next person; None while every arm waits for releases."""
-        weights = np.zeros(len(self.rules.design.arms))
-        answer = self.rules.algorithm.recruit(self.state, self.rules.constants, weights)
-        if answer >= 0:
-            weights[:] = 0.0
-            weights[answer] = 1.0
-        elif answer != SEVERAL:
-            return None
-        return weights
+        return self.course.weights()
 
-    def next_size(self, arm: int) -> int:
-        """How many people the arm's next batch would hold."""
-        size = int(self.rules.algorithm.size(self.state, self.rules.constants, arm))
-        if not 1 <= size <= LARGEST_BATCH:
-            raise OperationError(f"The algorithm {self.rules.algorithm.name} asked for a batch of {size} people.")
-        return size
+    def open_stage_of(self, arm: int) -> Stage | None:
+        """The stage that a person who comes to this arm joins; None if one has to open first."""
+        number = self.book.filling.get(str(arm))
+        return None if number is None else self.expect_stage(number)
+
+    @property
+    def full(self) -> bool:
+        """Whether all participants that the design allows are enrolled."""
+        most = self.rules.design.max_participants
+        return most is not None and self.book.people >= most and not self.book.vacant
 
     def owed(self, at: int) -> Owed | None:
         """What has to happen at this time before anything else may."""
         book = self.book
-        if book.stage == "stopped":
+        if book.state == "stopped":
             return None
         if self._winner != UNDECIDED:
             return Owed("stopped", arm=self._winner)
-        if book.released < book.filled:
-            batch = self.expect_batch_at(book.released)
-            if self.ready(batch, at):
-                return Owed("released", batch)
-            return None
-        most = self.rules.design.max_participants
-        if most is not None and book.people >= most and not book.vacant:
-            return Owed("stopped")
-        return None
+        if book.released < book.closed:
+            stage = self.next_to_release()
+            return Owed("released", stage) if self.ready(stage, at) else None
+        return Owed("stopped") if self.full else None
 
-    def ready(self, batch: Batch, at: int) -> bool:
-        """Whether the batch whose turn it is may be released: by the clock alone, or once every outcome is known."""
+    def next_to_release(self) -> Stage:
+        """The stage whose turn it is."""
+        stage = self.books.stage_at(self.book.released)
+        if stage is None:
+            raise OperationError(f"The books lack the stage whose turn is {self.book.released}; run verify.")
+        return stage
+
+    def ready(self, stage: Stage, at: int) -> bool:
+        """Whether the stage whose turn it is may be released: by the clock alone, or once every outcome is known."""
+        due = self.due_at(stage)
+        return stage.resolved == stage.size if due is None else at >= due
+
+    def due_at(self, stage: Stage) -> int | None:
+        """When a closed stage's release is due; None if the design has no follow-up."""
         follow_up = self.rules.follow_up
-        if follow_up is None:
-            return batch.resolved == batch.size
-        return batch.filled_at is not None and at >= batch.filled_at + follow_up
+        return None if follow_up is None or stage.closed_at is None else stage.closed_at + follow_up
+
+    def public_time(self, stage: Stage, at: int) -> int:
+        """The time of a release that everybody may know: when it was due, or the hour in which it was made.
+
+        When it was really made tells when somebody's request happened to come.
+        """
+        due = self.due_at(stage)
+        return at - at % HOUR if due is None else due
 
     def due(self, assignment: Assignment, at: int) -> bool:
         """Whether an outcome of this assignment comes too late to count."""
         follow_up = self.rules.follow_up
-        if self.book.stage == "stopped" or self.batch_of(assignment).release is not None:
+        if self.book.state == "stopped" or self.expect_stage(assignment.stage).releases is not None:
             return True
         return follow_up is not None and at >= assignment.at + follow_up
 
-    def batch_of(self, assignment: Assignment) -> Batch:
-        """The batch an assignment was made in."""
-        return self.expect_batch(assignment.arm, assignment.batch)
+    def may_join_again(self, held: list[Assignment], at: int) -> bool:
+        """Whether a subject that holds these assignments gets another one: by the design and the clock alone."""
+        follow_up = self.rules.follow_up
+        return (
+            len(held) < self.rules.design.contributions
+            and follow_up is not None
+            and at >= held[-1].at + follow_up
+            and all(assignment.state != "withdrawn" for assignment in held)
+        )
 
-    def expect_batch(self, arm: int, index: int) -> Batch:
-        """A batch that has to be there."""
-        batch = self.books.batch(arm, index)
-        if batch is None:
-            raise OperationError(f"The books lack batch {index} of arm {arm}; run verify.")
-        return batch
+    def expect_stage(self, number: int) -> Stage:
+        """A stage that has to be there."""
+        stage = self.books.stage(number)
+        if stage is None:
+            raise OperationError(f"The books lack stage {number}; run verify.")
+        return stage
 
-    def expect_batch_at(self, position: int) -> Batch:
-        """The batch with this turn, which has to be there."""
-        batch = self.books.batch_at(position)
-        if batch is None:
-            raise OperationError(f"The books lack the batch whose turn is {position}; run verify.")
-        return batch
+    def tally_of(self, stage: int, arm: int) -> Tally:
+        """An arm's people in a stage."""
+        return self.books.tally(stage, arm) or Tally(stage, arm)
+
+    def sizes(self, stage: Stage) -> list[int]:
+        """How many people each arm has in a stage."""
+        return [self.tally_of(stage.number, arm).assigned if weight > 0 else 0 for arm, weight in enumerate(stage.weights)]
 
     def expect_assignment(self, number: int) -> Assignment:
         """An assignment that has to be there."""
@@ -161,35 +171,55 @@ class Fold:
         pass
 
     def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        open_batch(self.record, body["arm"], body["size"])
-        self.books.save_batch(Batch(body["arm"], body["batch"], body["size"]))
+        opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
+        self.course.opened(opening)
+        number = self.book.opened + 1
+        stage = Stage(number, list(opening.weights), opening.difference, opening.champion, opening.planned, opening.planned)
+        self.book.opened = number
+        for arm in stage.arms:
+            self.book.filling[str(arm)] = number
+        self.books.save_stage(stage)
 
     def _assigned(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        arm, index = body["arm"], body["batch"]
-        batch = self.expect_batch(arm, index)
+        arm, stage = body["arm"], self.expect_stage(body["stage"])
+        tally = self.tally_of(stage.number, arm)
         if body["replacing"]:
-            self.book.vacant.remove((arm, index))
+            self.book.vacant.remove((arm, stage.number))
         else:
-            assign(self.record, arm, 1)
-            self.rules.algorithm.assigned(self.state, self.rules.constants, arm, 1)
-        batch.assigned += 1
-        if batch.assigned == batch.size and batch.position is None:
-            batch.position = self.book.filled
-            batch.filled_at = at
-            self.book.filled += 1
-        self.books.save_assignment(Assignment(body["assignment"], body["subject"], arm, index, at))
-        self.books.save_batch(batch)
+            self.course.joined(arm)
+        tally.assigned += 1
+        stage.people += 1
+        subject = secret.get("subject", str(body["assignment"]))
+        self.books.save_assignment(Assignment(body["assignment"], subject, arm, stage.number, at))
+        self.books.save_tally(tally)
+        self.books.save_stage(stage)
         self.book.people += 1
+        if stage.size is None and (self.course.closes(stage) or (self.full and self.course.foreseen)):
+            self._close(stage, at)
+
+    def _close(self, stage: Stage, at: int) -> None:
+        stage.size, stage.closed_at, stage.position = stage.people, at, self.book.closed
+        self.book.closed += 1
+        for arm in stage.arms:
+            del self.book.filling[str(arm)]
+        self.course.closed()
+        self.books.save_stage(stage)
 
     def _told(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         assignment = self.expect_assignment(body["assignment"])
-        assignment.stage, assignment.outcome = "told", secret["outcome"]
+        assignment.state, assignment.outcome = "told", secret["outcome"]
+        assignment.told_by, assignment.told_at = body["by"], at
         self._resolve(assignment, secret["value"])
 
     def _late(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         assignment = self.expect_assignment(body["assignment"])
-        assignment.stage, assignment.outcome = "late", secret["outcome"]
+        assignment.state, assignment.outcome = "late", secret["outcome"]
+        assignment.told_by, assignment.told_at = body["by"], at
         self.books.save_assignment(assignment)
+
+    def _retold(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
+        began, times = self.book.repeats.get(body["by"], [at, 0])
+        self.book.repeats[body["by"]] = [at, 1] if at - began >= HOUR else [began, times + 1]
 
     def _corrected(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         if body["used"]:
@@ -199,52 +229,75 @@ class Fold:
 
     def _withdrawn(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         assignment = self.expect_assignment(body["assignment"])
-        rule = body["rule"]
-        assignment.stage, assignment.outcome = "withdrawn", None
-        if rule == "impute":
+        assignment.state, assignment.outcome = "withdrawn", None
+        if body["rule"] == "impute":
             self._resolve(assignment, secret["value"])
-        elif rule == "replace":
-            batch = self.batch_of(assignment)
+        elif body["rule"] == "replace":
+            stage, tally = self.expect_stage(assignment.stage), self.tally_of(assignment.stage, assignment.arm)
             if assignment.value is not None:
-                batch.resolved -= 1
-                batch.total -= assignment.value
+                stage.resolved -= 1
+                tally.resolved -= 1
+                tally.total -= assignment.value
                 assignment.value = None
-            batch.assigned -= 1
-            self.book.vacant.append((assignment.arm, assignment.batch))
-            self.books.save_batch(batch)
+            self.books.save_stage(stage)
+            self.books.save_tally(tally)
         self.books.save_assignment(assignment)
+
+    def _vacated(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
+        stage, tally = self.expect_stage(body["stage"]), self.tally_of(body["stage"], body["arm"])
+        stage.people -= 1
+        tally.assigned -= 1
+        self.book.vacant.append((body["arm"], stage.number))
+        self.books.save_stage(stage)
+        self.books.save_tally(tally)
 
     def _resolve(self, assignment: Assignment, value: int) -> None:
-        batch = self.batch_of(assignment)
+        stage, tally = self.expect_stage(assignment.stage), self.tally_of(assignment.stage, assignment.arm)
         if assignment.value is None:
-            batch.resolved += 1
-        batch.total += value - (assignment.value or 0)
+            stage.resolved += 1
+            tally.resolved += 1
+        tally.total += value - (assignment.value or 0)
         assignment.value = value
         self.books.save_assignment(assignment)
-        self.books.save_batch(batch)
+        self.books.save_stage(stage)
+        self.books.save_tally(tally)
 
     def _released(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        arm = body["arm"]
-        batch = self.expect_batch(arm, body["batch"])
-        batch.resolved += secret.get("missing", 0)
-        batch.total += secret.get("imputed", 0)
-        batch.release, batch.released_at, batch.terms = body["value"], at, canonical(body["terms"])
-        self.books.save_batch(batch)
+        stage = self.expect_stage(body["stage"])
+        for arm, (missing, imputed) in secret.get("missing", {}).items():
+            tally = self.tally_of(stage.number, int(arm))
+            stage.resolved += missing
+            tally.resolved += missing
+            tally.total += imputed
+            self.books.save_tally(tally)
+        when = self.public_time(stage, at)
+        stage.releases, stage.released_at, stage.terms = body["values"], when, body["terms"]
+        self.books.save_stage(stage)
         self.book.released += 1
-        algorithm, constants = self.rules.algorithm, self.rules.constants
-        release(self.record, arm, batch.size, body["value"] / self.rules.grid)
-        algorithm.released(self.state, constants, arm)
-        self._winner = int(algorithm.over(self.state, constants))
+        grid = self.rules.grid
+        self.course.released(stage, self.sizes(stage), [value / grid for value in body["values"]])
+        self._winner = int(self.rules.algorithm.over(self.state, self.rules.constants))
+        if self.course.foreseen and self._winner == UNDECIDED:
+            # The news came when the release was due, whenever it was that somebody asked for it.
+            self._extend(at if self.rules.follow_up is None else when)
+
+    def _extend(self, when: int) -> None:
+        for number in set(self.book.filling.values()):
+            stage = self.expect_stage(number)
+            stage.extent = max(self.course.extent(stage), stage.people)
+            self.books.save_stage(stage)
+            if stage.people and self.course.closes(stage):
+                self._close(stage, when)
 
     def _stopped(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        self.book.stage = "stopped"
-        self.book.verdict = body
+        self.book.state = "stopped"
+        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason")}
 
     def _paused(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        self.book.stage = "paused"
+        self.book.state = "paused"
 
     def _resumed(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        self.book.stage = "open"
+        self.book.state = "open"
 
 
 APPLY: Final = {
@@ -253,8 +306,10 @@ APPLY: Final = {
     "assigned": Fold._assigned,
     "told": Fold._told,
     "late": Fold._late,
+    "retold": Fold._retold,
     "corrected": Fold._corrected,
     "withdrawn": Fold._withdrawn,
+    "vacated": Fold._vacated,
     "released": Fold._released,
     "stopped": Fold._stopped,
     "paused": Fold._paused,

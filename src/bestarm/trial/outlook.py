@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
-
+from bestarm.policy.record import FloatArray
 from bestarm.storage.contract import Book, Reading
 from bestarm.trial.answers import Verdict
 from bestarm.trial.estimates import estimates_of
 from bestarm.trial.fold import Fold, Rules
-from bestarm.trial.public import PublicView, Released
+from bestarm.trial.public import PublicView, Released, StageView
 
 
 def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
     """The public view of a trial at one moment."""
     rules = fold.rules
-    releases = [
-        Released(b.arm, b.index, b.size, (b.release or 0) / rules.grid, b.released_at or 0, json.loads(b.terms or "{}"))
-        for b in reading.releases()
-    ]
-    weights = None if fold.book.stage != "open" else fold.recruiting()
-    if fold.book.stage == "open" and (weights is None or _full(fold)):
-        state, weights = "waiting", None
-    else:
-        state = "recruiting" if fold.book.stage == "open" else fold.book.stage
+    releases = released(rules, fold, reading)
+    weights = None if fold.book.state != "open" else fold.recruiting()
+    state: str = fold.book.state
+    if state == "open":
+        state = "recruiting"
+        if weights is None or fold.full:
+            state, weights = "waiting", None
     labels = list(rules.design.arms)
     standings = rules.algorithm.standings
     return PublicView(
@@ -30,7 +27,8 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
         design=rules.design,
         state=state,
         recruiting={} if weights is None else {arm: float(w) for arm, w in enumerate(weights) if w > 0},
-        assigned=[int(count) for count in fold.record.assigned],
+        stage=None if weights is None else stage_now(fold, weights),
+        assigned=fold.course.assigned,
         releases=releases,
         estimates=estimates_of(rules.design, releases),
         standings=[] if standings is None else standings(fold.state, rules.constants),
@@ -40,9 +38,31 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
     )
 
 
-def _full(fold: Fold) -> bool:
-    most = fold.rules.design.max_participants
-    return most is not None and fold.book.people >= most and not fold.book.vacant
+def released(rules: Rules, fold: Fold, reading: Reading) -> list[Released]:
+    """Every release so far, in the order in which they were made."""
+    found = []
+    closed = [stage for stage in reading.stages() if stage.releases is not None]
+    for stage in sorted(closed, key=lambda stage: stage.position or 0):
+        sizes, at, terms = fold.sizes(stage), stage.released_at or 0, stage.terms or {}
+        values = [value / rules.grid for value in stage.releases or []]
+        if stage.difference:
+            arms = (stage.champion, *(arm for arm in stage.arms if arm != stage.champion))
+            pair = tuple(sizes[arm] for arm in arms)
+            found.append(Released(stage.number, "difference", arms, pair, values[0], at, terms))
+        else:
+            for arm, value in zip(stage.arms, values, strict=True):
+                found.append(Released(stage.number, "sum", (arm,), (sizes[arm],), value, at, terms))
+    return found
+
+
+def stage_now(fold: Fold, weights: FloatArray) -> StageView | None:
+    """The stage that people join, for algorithms with coins."""
+    if not fold.course.foreseen:
+        return None
+    number = next(iter(fold.book.filling.values()), None)
+    people = 0 if number is None else fold.expect_stage(number).people
+    shown = tuple(float(weight) for weight in weights)
+    return StageView(fold.book.opened + 1 if number is None else number, shown, people, number is not None)
 
 
 def verdict_of(rules: Rules, book: Book) -> Verdict | None:

@@ -1,4 +1,4 @@
-"""The policy's state as named arrays: for the books, and back."""
+"""The policy's state as named arrays: for the books, and back. A field named `scratch` is work space, and not kept."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bestarm.errors import OperationError
-
 Array = NDArray[Any]
 
 
@@ -17,6 +15,8 @@ def named_arrays(state: Any, prefix: str = "") -> Iterator[tuple[str, Array]]:
     """Every array of a state, tuples within tuples included, under a name that says where it sits."""
     names = getattr(state, "_fields", None) or [str(place) for place in range(len(state))]
     for name, part in zip(names, state, strict=True):
+        if name == "scratch":
+            continue
         if isinstance(part, tuple):
             yield from named_arrays(part, f"{prefix}{name}.")
         else:
@@ -28,13 +28,14 @@ def to_bytes(state: Any) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in named_arrays(state)}
 
 
-def fill(state: Any, saved: dict[str, bytes]) -> None:
-    """Write saved bytes into the arrays of a fresh state of the same algorithm."""
+def fill(state: Any, saved: dict[str, bytes]) -> bool:
+    """Write saved bytes into the arrays of a fresh state; False, and nothing written, if their layout is another one."""
     arrays = dict(named_arrays(state))
     if arrays.keys() != saved.keys() or any(array.nbytes != len(saved[name]) for name, array in arrays.items()):
-        raise OperationError("The saved state does not belong to this algorithm; was the algorithm changed?")
+        return False
     for name, array in arrays.items():
         array[...] = np.frombuffer(saved[name], array.dtype).reshape(array.shape)
+    return True
 
 
 def differing(left: Any, right: Any) -> str | None:

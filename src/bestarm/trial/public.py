@@ -9,24 +9,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from bestarm.policy.algorithm import Standing
 from bestarm.trial.answers import Verdict
 from bestarm.trial.design import TrialDesign
 
 
+ReleaseKind: TypeAlias = Literal["sum", "difference"]
+
+
 @dataclass(frozen=True)
 class Released:
-    """One release."""
+    """One release: an arm's noisy sum in a stage, or the noisy difference of two arms' sums."""
 
-    arm: int
-    batch: int
-    size: int
+    stage: int
+    kind: ReleaseKind
+    arms: tuple[int, ...]
+    """The arm; or of a difference the arm whose sum counts, and the arm whose sum is taken off."""
+    sizes: tuple[int, ...]
     value: float
-    """The noisy sum in [0, 1] units."""
+    """In [0, 1] units."""
     at: int
     terms: dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class StageView:
+    """The stage that people join now, or the one that opens with the next person."""
+
+    number: int
+    weights: tuple[float, ...]
+    people: int
+    open: bool
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,8 @@ class PublicView:
     """"recruiting", "waiting" (nobody is enrolled until outcomes come in), "paused" or "stopped"."""
     recruiting: dict[int, float]
     """The arms that get the next person, with their probabilities."""
+    stage: StageView | None
+    """Of algorithms with coins; None for others, and once the trial has stopped."""
     assigned: list[int]
     releases: list[Released]
     estimates: list[Estimate]
@@ -78,6 +95,7 @@ def status_of(view: PublicView) -> dict[str, Any]:
         "trial": view.name,
         "state": view.state,
         "recruiting": [labels[arm] for arm in view.recruiting],
+        "stage": None if view.stage is None else stage_of(view.stage, labels),
         "assigned": {labels[arm]: count for arm, count in enumerate(view.assigned)},
         "releases": releases_of(view),
         "estimates": [{"arm": labels[e.arm], "mean": e.mean, "low": e.low, "high": e.high} for e in view.estimates],
@@ -89,14 +107,33 @@ def status_of(view: PublicView) -> dict[str, Any]:
     }
 
 
+def stage_of(stage: StageView, labels: tuple[str, ...]) -> dict[str, Any]:
+    """The running stage as plain data: its weights, and never the next arm."""
+    weights = {labels[arm]: weight for arm, weight in enumerate(stage.weights) if weight > 0}
+    return {"number": stage.number, "weights": weights, "people": stage.people, "open": stage.open}
+
+
 def releases_of(view: PublicView) -> list[dict[str, Any]]:
     """The releases as plain data, in the order in which they were made."""
-    units = in_outcome_units(view.design)
     return [
-        {"arm": view.labels[r.arm], "batch": r.batch, "size": r.size, "value": units(r.value, r.size)}
-        | {"epsilon": _number(r.terms.get("epsilon"))}
+        {
+            "stage": r.stage,
+            "kind": r.kind,
+            "arms": [view.labels[arm] for arm in r.arms],
+            "sizes": list(r.sizes),
+            "value": value_in_units(view.design, r),
+            "epsilon": _number(r.terms.get("epsilon")),
+        }
         for r in view.releases
     ]
+
+
+def value_in_units(design: TrialDesign, release: Released) -> float:
+    """A release in the outcome's own units."""
+    units = in_outcome_units(design)
+    if release.kind == "sum":
+        return units(release.value, release.sizes[0])
+    return units(release.value, release.sizes[0]) - units(0.0, release.sizes[1])
 
 
 def ledger_of(view: PublicView) -> dict[str, Any]:
@@ -113,7 +150,7 @@ def spent(view: PublicView) -> dict[str, Any]:
     any_release = bool(view.releases)
     k = design.contributions
     epsilon = design.epsilon if any_release else "0"
-    each = "one batch" if k == 1 else f"at most {k} batches, each at a {k}th of the budget"
+    each = "one stage" if k == 1 else f"at most {k} stages, each at a {k}th of the budget"
     if design.privacy == "none":
         return {
             "epsilon_spent": None,
@@ -128,7 +165,7 @@ def spent(view: PublicView) -> dict[str, Any]:
         why = "Every outcome is randomised before it is kept; whatever is computed later costs nothing more."
     else:
         why = (
-            f"A person's outcomes enter {each}, so a release costs only the people in its batch, and the total for any "
+            f"A person's outcomes enter {each}, so a release costs only the people in its stage, and the total for any "
             f"one person is {design.epsilon}, however many releases there are. It is not the sum over releases."
         )
     promised = f"{design.epsilon}-{'local ' if design.privacy == 'local' else ''}differential privacy"
@@ -141,7 +178,7 @@ def assumptions(design: TrialDesign) -> list[str]:
     if design.follow_up is None:
         said.append("When an outcome arrives does not depend on what it is (there is no fixed follow-up).")
     else:
-        said.append("Outcomes count when they are due and batches close by the clock, so arrival times tell nothing.")
+        said.append("Outcomes count when they are due and stages are released by the clock, so arrival times tell nothing.")
     if design.withdrawal == "replace":
         said.append("Who withdraws is public, and does not depend on the outcome (people who withdraw are replaced).")
     else:

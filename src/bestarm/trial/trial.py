@@ -13,18 +13,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bestarm._version import __version__
-from bestarm.errors import InputError
+from bestarm.errors import InputError, OperationError
 from bestarm.policy.algorithm import Algorithm
+from bestarm.privacy.coins import PersonalCoins
+from bestarm.privacy.coins import PersonalCoins
 from bestarm.privacy.encoding import exact
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
 from bestarm.privacy.noise import LiveNoise, live_noise
 from bestarm.storage import open_store
 from bestarm.storage.contract import Assignment, Reading, Store, Writing
-from bestarm.storage.events import SALT_BYTES, Event, chained
+from bestarm.storage.events import PUBLIC_KINDS, SALT_BYTES, Event, chained, chained_publicly
+from bestarm.storage.memory import MemoryBooks
 from bestarm.trial import exchange, identity, outlook
 from bestarm.trial.answers import Asked, OpenAssignment, Verdict, Verification
 from bestarm.trial.design import DEFAULT_ALGORITHM, TrialDesign, make_design, resolve
@@ -33,6 +38,7 @@ from bestarm.trial.fold import MICROSECONDS, Fold, Rules
 from bestarm.trial.moments import moment
 from bestarm.trial.policy_state import fill, to_bytes
 from bestarm.trial.public import PublicView, ledger_of, status_of
+from bestarm.trial.verify import key_mark, verify
 
 Answer = TypeVar("Answer")
 Clock = Callable[[], float]
@@ -115,9 +121,10 @@ class Trial:
             trial = cls(place, name, rules, key, noise, clock)
             with place.add(name, design.to_json(), key) as writing:
                 state = rules.fresh_state()
-                created = {"name": name, "design": design.to_json(), "bestarm": __version__}
-                trial._desk(writing, state).emit("created", actor, created)
-                writing.save_state(to_bytes(state))
+                created = {"name": name, "design": design.to_json(), "bestarm": __version__, "key": key_mark(key)}
+                desk = trial._desk(writing, state)
+                desk.emit("created", actor, created | {"time": desk.time()})
+                writing.replace_state(to_bytes(state))
         return trial
 
     @classmethod
@@ -149,22 +156,29 @@ class Trial:
         stand_ins = [identity.pseudonym(self._key, subject) for subject in subjects]
         return self._write(lambda desk: [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins])
 
-    def tell(self, assignment: str, outcome: object, actor: str = STAFF) -> str:
-        """Record an outcome: "recorded", "already recorded", or "late" (kept, not used)."""
-        return self.tell_many([(assignment, outcome)], actor)[0]
+    def tell(self, assignment: str, outcome: object, actor: str = STAFF, guarded: bool = False) -> str:
+        """Record an outcome: "recorded", "already recorded", or "late" (kept, not used).
 
-    def tell_many(self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF) -> list[str]:
+        Telling another outcome than the recorded one is an error. With `guarded`, for actors who must not learn what
+        others recorded, it is one only to whoever told the recorded outcome a moment ago; to everybody else a repeated
+        tell is answered alike whatever was recorded, is kept in the log, and is limited to a few in an hour.
+        """
+        return self.tell_many([(assignment, outcome)], actor, guarded)[0]
+
+    def tell_many(
+        self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF, guarded: bool = False
+    ) -> list[str]:
         """Record several outcomes in one transaction; if one cannot be, none is, and the error says what is wrong."""
         pairs = [(assignment, exact(outcome, "The outcome")) for assignment, outcome in outcomes]
 
         def request(desk: Desk) -> list[str]:
             told_now: dict[int, str] = {}
-            numbers = [self._number(desk, who) for who, _ in pairs]
-            for number, (_, outcome) in zip(numbers, pairs, strict=True):
+            checked = [(self._number(desk, who), outcome) for who, outcome in pairs]
+            for number, outcome in checked:
                 desk.check_outcome(number, outcome, told_now)
-            return [desk.tell(number, x, actor) for number, (_, x) in zip(numbers, pairs, strict=True)]
+            return _tell_all(desk, checked, actor, guarded)
 
-        return self._write(request)
+        return _without_conflict(self._write(request))
 
     def correct(self, assignment: str, outcome: object, reason: str, actor: str = STAFF) -> str:
         """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
@@ -216,12 +230,14 @@ class Trial:
         """Write the report (report.html, report.json) into a folder; the paths."""
         view = self.view()
         with self._store.reading(self.name) as reading:
-            head = reading.head
+            head = reading.public_head
         return exchange.write_report(view, head, out)
 
     def export_public(self, out: str | Path) -> dict[str, str]:
         """Write everything public into a folder as CSV and JSON; the paths."""
-        return exchange.write_public(self.view(), out)
+        view = self.view()
+        with self._store.reading(self.name) as reading:
+            return exchange.write_public(view, reading, out)
 
     def export_confidential(self, out: str | Path) -> dict[str, str]:
         """Write every assignment with its outcome and the whole log into a folder: confidential. The paths."""
@@ -242,6 +258,8 @@ class Trial:
                 value = exact(row.outcome, "The outcome")
                 number = self._number(desk, row.assignment)
                 desk.check_outcome(number, value, told_now)
+                if desk.conflicts(number, value):
+                    raise InputError(CONFLICT)
                 ready.append((row, number, value))
             except InputError as error:
                 refused[row.line] = str(error)
@@ -257,14 +275,12 @@ class Trial:
     def open_assignments(self) -> list[OpenAssignment]:
         """The assignments whose outcomes are awaited, oldest first; for staff."""
         with self._store.reading(self.name) as reading:
-            return [self._for_staff(a) for a in reading.assignments() if a.stage == "open"]
+            return [self._for_staff(a) for a in reading.assignments() if a.state == "open"]
 
-    def verify(self) -> Verification:
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> Verification:
         """Replay the log from its first event, re-derive every decision, and compare with the books."""
-        from bestarm.trial.verify import verify
-
         with self._store.reading(self.name) as reading:
-            return verify(self._rules, reading)
+            return verify(self._rules, reading, progress)
 
     def close(self) -> None:
         """Let go of the store; the end of a `with` block does so too."""
@@ -305,10 +321,13 @@ class Trial:
             raise
         return answers
 
-    def _load(self, reading: Reading) -> None:
-        self._saved = reading.state()
+    def _load(self, writing: Writing) -> None:
+        self._saved = writing.state()
         self._state = self._rules.fresh_state()
-        fill(self._state, self._saved)
+        if not fill(self._state, self._saved):
+            self._state = refolded(self._rules, writing)
+            self._saved = to_bytes(self._state)
+            writing.replace_state(self._saved)
 
     def _desk(self, writing: Writing, state: Any) -> Desk:
         def log(kind: str, at: int, actor: str, body: dict[str, Any], secret: dict[str, Any] | None) -> None:
@@ -317,7 +336,8 @@ class Trial:
             mark = chained(writing.head, seq, at, actor, kind, body, secret, salt)
             writing.append(Event(seq, at, actor, kind, body, secret, salt, mark))
 
-        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing))
+        coins = partial(PersonalCoins, self._key, self.name)
+        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), coins)
 
     def _now(self, reading: Reading) -> int:
         return max(int(self._clock() * MICROSECONDS), reading.book.at)
@@ -335,14 +355,15 @@ class Trial:
 
     def _fold(self, reading: Reading) -> Fold:
         state = self._rules.fresh_state()
-        fill(state, reading.state())
+        if not fill(state, reading.state()):
+            state = refolded(self._rules, reading)
         return Fold(self._rules, reading, state)
 
     def _asked(self, fold: Fold, assignment: Assignment | None) -> Asked:
         if assignment is None:
             return Asked(None, None, False, outlook.verdict_of(self._rules, fold.book))
         who = identity.assignment_id(self._key, assignment.number)
-        told, withdrawn = assignment.stage in ("told", "late"), assignment.stage == "withdrawn"
+        told, withdrawn = assignment.state in ("told", "late"), assignment.state == "withdrawn"
         return Asked(who, self.design.arms[assignment.arm], told, withdrawn=withdrawn)
 
     def _number(self, desk: Desk, text: str) -> int:
@@ -359,6 +380,42 @@ class Trial:
             moment(assignment.at),
             None if follow_up is None else moment(assignment.at + follow_up),
         )
+
+
+CONFLICT = "A different outcome has already been recorded for this assignment; use correct, with a reason."
+
+
+def _tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guarded: bool) -> list[str]:
+    """Tell outcomes that were checked. A conflict is an error at once, or, guarded, an answer that is kept in the log."""
+    if not guarded:
+        if any(desk.conflicts(number, outcome) for number, outcome in outcomes):
+            raise InputError(CONFLICT)
+        return [desk.tell(number, outcome, actor) for number, outcome in outcomes]
+    slipped = False
+    for number, outcome in outcomes:
+        if not desk.repeats(number) or (desk.own_slip(number, actor) and not desk.conflicts(number, outcome)):
+            continue  # new, or the same actor's own request once more
+        if not desk.may_repeat(actor):
+            raise OperationError("Too many outcomes were told a second time in the last hour; try again later.")
+        desk.note_repeat(number, outcome, actor)
+        slipped = slipped or desk.own_slip(number, actor)
+    if slipped:
+        return ["conflict"]
+    return [desk.tell(number, outcome, actor) for number, outcome in outcomes]
+
+
+def _without_conflict(statuses: list[str]) -> list[str]:
+    if "conflict" in statuses:
+        raise InputError(CONFLICT)
+    return statuses
+
+
+def refolded(rules: Rules, reading: Reading) -> Any:
+    """The policy's state derived anew from the log, for a version that keeps it in another layout."""
+    fold = Fold(rules, MemoryBooks(), rules.fresh_state())
+    for event in reading.events():
+        fold.apply(event.kind, event.at, event.body, event.secret)
+    return fold.state
 
 
 def _needs_reason(reason: str) -> None:

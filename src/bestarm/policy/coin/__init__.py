@@ -1,0 +1,1 @@
+"""Coin evidence: a test that trusts only its own coins."""
