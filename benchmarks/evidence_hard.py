@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 import bestarm as ba
-from bestarm.policy.algorithm import UNDECIDED, Design
+from bestarm.policy.algorithm import UNDECIDED
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.numbers import Numbers
+from bestarm.release import pure_law
 from bestarm.simulation.compiled import make_entry_point
 
 CAP = 10**9
@@ -38,7 +40,7 @@ def unlucky(epsilon: float, runs: int) -> tuple[float, int, int]:
     """Mean people, wrong and undecided runs when the best arm's first batch is as bad as can be."""
     algorithm = CATALOGUE["evidence"]
     run = make_entry_point(algorithm, {"draw": draw_unlucky}, cached=False)
-    constants = algorithm.constants(Design(5, 0.01, epsilon))
+    constants = algorithm.constants(Numbers(5, 0.01, pure_law(epsilon)))
     people = wrong = undecided = 0
     for seed in range(runs):
         world = (np.array([0.75, 0.7, 0.7, 0.7, 0.7]), np.zeros(5, np.int64), 1 - float(np.exp(-epsilon)))

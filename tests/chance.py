@@ -8,11 +8,14 @@ chance at most once in ten million runs, and `assert p < CLEARLY` shows that a p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
 from scipy import stats
+from scipy.special import rel_entr
 
 FALSE_ALARM: Final = 1e-7
 """The chance at which a true claim fails; below 1e-6 for each test function that makes at most ten such claims."""
@@ -35,6 +38,17 @@ def at_least(hits: int, runs: int, p: float) -> float:
     return float(stats.binom.cdf(hits, runs, p))
 
 
+def mean_is(total: float, count: int, mean: float) -> float:
+    """Of the claim that `total` is a sum of `count` independent values between 0 and 1, each with this mean.
+
+    Hoeffding's inequality in its first form (1963, Theorem 1): the average is at x or beyond, on either side of the
+    mean, with a chance of at most e^(-count kl(x, mean)), whatever the laws.
+    """
+    average = min(1.0, max(0.0, total / count))
+    divergence = float(rel_entr(average, mean) + rel_entr(1 - average, 1 - mean))
+    return min(1.0, 2 * math.exp(-count * divergence))
+
+
 def fits(draws: Sequence[int], cuts: Sequence[int], below: Callable[[int], float]) -> float:
     """Of the claim that the draws are independent with P(Z < cut) = below(cut) at every cut (in increasing order).
 
@@ -50,6 +64,14 @@ def fits(draws: Sequence[int], cuts: Sequence[int], below: Callable[[int], float
     return min(1.0, len(looked_at) * min(proportion(int(hits), runs, float(p)) for hits, p in looked_at))
 
 
+def fits_weights(draws: Sequence[int], first: int, weights: Sequence[float]) -> float:
+    """Of the claim that the draws are independent, `first`, `first + 1`, ... coming up in proportion to the weights."""
+    total = math.fsum(weights)
+    below = dict(enumerate(accumulate(weight / total for weight in weights), first + 1))
+    cuts = [cut for cut, chance in below.items() if 1e-4 < chance < 1 - 1e-4]
+    return fits(draws, cuts, below.__getitem__)
+
+
 def same_law(one: Sequence[float], other: Sequence[float], cuts: int = 15) -> float:
     """Of the claim that two samples of independent draws have the same law.
 
@@ -62,8 +84,9 @@ def same_law(one: Sequence[float], other: Sequence[float], cuts: int = 15) -> fl
     for part in range(1, cuts + 1):
         cut = pool[len(pool) * part // (cuts + 1)]
         below, of_first = (int(np.searchsorted(values, cut, side="left")) for values in (pool, first))
-        law = stats.hypergeom(len(pool), below, len(first))
-        worst = min(worst, _both_sides(law.cdf(of_first), law.sf(of_first - 1)))
+        law = len(pool), below, len(first)
+        p = _both_sides(stats.hypergeom.cdf(of_first, *law), stats.hypergeom.sf(of_first - 1, *law))
+        worst = min(worst, p)
     return min(1.0, cuts * worst)
 
 

@@ -9,10 +9,11 @@ from bestarm._version import __version__
 
 if TYPE_CHECKING:
     from bestarm.client import Client
+    from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
     from bestarm.planning import Plan, plan
-    from bestarm.policy.algorithm import Algorithm, Batched, Design, Staged
+    from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
     from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
@@ -32,7 +33,9 @@ _HOME = {
     "Algorithm": "bestarm.policy.algorithm",
     "Batched": "bestarm.policy.algorithm",
     "Staged": "bestarm.policy.algorithm",
-    "Design": "bestarm.policy.algorithm",
+    "Design": "bestarm.design",
+    "Outcomes": "bestarm.design",
+    "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
     "rule": "bestarm.rules",
     "Plan": "bestarm.planning",
@@ -58,7 +61,9 @@ __all__ = [
     "InputError",
     "Instance",
     "OperationError",
+    "Outcomes",
     "Plan",
+    "Privacy",
     "Results",
     "Staged",
     "Trial",

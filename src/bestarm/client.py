@@ -11,16 +11,16 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from bestarm.design import Design
 from bestarm.errors import InputError, OperationError
+from bestarm.exact import text_of
 from bestarm.files import replacing
-from bestarm.trial.answers import Asked, OpenAssignment, Verdict, Verification
-from bestarm.trial.design import TrialDesign
+from bestarm.trial.answers import Asked, Ledger, OpenAssignment, Report, Status, Verdict, Verification
 
 PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Seconds between attempts: half a minute in all, enough for a server to start again."""
@@ -52,11 +52,11 @@ class Client:
         given = {"name": name, "arms": list(arms), "delta": delta, "epsilon": epsilon} | design
         body = {key: _sendable(value) for key, value in given.items() if value is not None}
         answer = self._request("POST", "/trials", body, repeat=False)
-        return RemoteTrial(self, name, TrialDesign.from_json(answer["design"]))
+        return RemoteTrial(self, name, Design.from_json(answer["design"]))
 
     def open(self, *, name: str) -> RemoteTrial:
         """Find a trial."""
-        return RemoteTrial(self, name, TrialDesign.from_json(self._get(_path(name))["design"]))
+        return RemoteTrial(self, name, Design.from_json(self._get(_path(name))["design"]))
 
     def algorithms(self) -> list[dict[str, Any]]:
         """The server's algorithms."""
@@ -133,19 +133,19 @@ class Client:
 class RemoteTrial:
     """One trial on a server. Who did what is known from the token, so nothing here takes an actor."""
 
-    def __init__(self, client: Client, name: str, design: TrialDesign) -> None:
+    def __init__(self, client: Client, name: str, design: Design) -> None:
         self.name = name
         self.design = design
         self._client = client
 
     def ask(self, subject: str) -> Asked:
         """The subject's assignment: the one it holds, or a new one. Safe to repeat."""
-        return _asked(self._post("ask", {"subject": subject}))
+        return Asked.from_json(self._post("ask", {"subject": subject}))
 
     def ask_many(self, subjects: Iterable[str]) -> list[Asked]:
         """Assignments for several subjects in one step, in this order; all or none."""
         answer = self._post("ask-many", {"subjects": list(subjects)})
-        return [_asked(one) for one in answer["assignments"]]
+        return [Asked.from_json(one) for one in answer["assignments"]]
 
     def tell(self, assignment: str, outcome: object) -> str:
         """Record an outcome: "recorded", "already recorded", or "late" (kept, not used)."""
@@ -157,7 +157,7 @@ class RemoteTrial:
         return statuses
 
     def correct(self, assignment: str, outcome: object, reason: str) -> str:
-        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
+        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         return str(self._post("correct", _told(assignment, outcome) | {"reason": reason}, repeat=False)["status"])
 
     def withdraw(self, assignment: str, reason: str = "") -> str:
@@ -179,22 +179,23 @@ class RemoteTrial:
     @property
     def verdict(self) -> Verdict | None:
         """How the trial ended; None while it runs."""
-        return _verdict(self._read("verdict")["verdict"])
+        answer = self._read("verdict")["verdict"]
+        return None if answer is None else Verdict.from_json(answer)
 
     def status(self) -> dict[str, Any]:
         """The public state as plain data."""
-        return self._read("status")
+        return Status.from_json(self._read("status")).to_json()
 
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""
-        return self._read("ledger")
+        return Ledger.from_json(self._read("ledger")).to_json()
 
     def report(self, out: str | Path) -> dict[str, str]:
         """Write the report (report.html, report.json) into a folder; the paths."""
         place = Path(out)
         paths = {"html": place / "report.html", "json": place / "report.json"}
         page = self._client._text("GET", _path(self.name, "report.html"))
-        data = json.dumps(self._read("report"), indent=2, ensure_ascii=False) + "\n"
+        data = json.dumps(Report.from_json(self._read("report")).to_json(), indent=2, ensure_ascii=False) + "\n"
         for path, text in ((paths["html"], page), (paths["json"], data)):
             with replacing(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
@@ -203,12 +204,11 @@ class RemoteTrial:
     def open_assignments(self) -> list[OpenAssignment]:
         """The assignments whose outcomes are awaited, oldest first."""
         found = self._read("open")["assignments"]
-        return [OpenAssignment(a["assignment"], a["arm"], a["assigned_at"], a["due_at"]) for a in found]
+        return [OpenAssignment.from_json(one) for one in found]
 
     def verify(self) -> Verification:
         """Let the server replay the log and compare."""
-        answer = self._read("verify")
-        return Verification(**{f.name: answer[f.name] for f in fields(Verification)})
+        return Verification.from_json(self._read("verify"))
 
     def close(self) -> None:
         """Let go of the connection; the end of a `with` block does so too."""
@@ -234,8 +234,6 @@ def _path(name: str, what: str = "") -> str:
 def _sendable(value: Any) -> Any:
     # Exact numbers travel as decimal text; floats by their shortest form, as everywhere.
     if isinstance(value, Fraction):
-        from bestarm.privacy.encoding import text_of
-
         return text_of(value)
     return value.item() if hasattr(value, "item") else value
 
@@ -245,14 +243,6 @@ def _told(assignment: str, outcome: object) -> dict[str, Any]:
     if isinstance(value, bool):
         value = int(value)
     return {"assignment": assignment, "outcome": value if isinstance(value, int | float | str) else str(value)}
-
-
-def _asked(answer: dict[str, Any]) -> Asked:
-    return Asked(answer["assignment"], answer["arm"], answer["told"], _verdict(answer["verdict"]))
-
-
-def _verdict(answer: dict[str, Any] | None) -> Verdict | None:
-    return None if answer is None else Verdict(**{f.name: answer[f.name] for f in fields(Verdict)})
 
 
 def _accepted(status: int, text: str) -> str:

@@ -54,6 +54,7 @@ class Beta:
 
     @property
     def mean(self) -> float:
+        """a/(a + b)."""
         return self.a / (self.a + self.b)
 
 
@@ -76,6 +77,7 @@ class TruncatedNormal:
 
     @property
     def mean(self) -> float:
+        """The mean of the law as conditioned, not its location."""
         low, high = -self.location / self.scale, (1 - self.location) / self.scale
         density = (math.exp(-low * low / 2) - math.exp(-high * high / 2)) / math.sqrt(2 * math.pi)
         return self.location + self.scale * density / self._mass()
@@ -95,6 +97,7 @@ class Empirical:
 
     @property
     def mean(self) -> float:
+        """The sample's mean."""
         return math.fsum(self.sample) / len(self.sample)
 
 
@@ -137,6 +140,7 @@ class Instance:
 
     @property
     def arms(self) -> int:
+        """How many there are."""
         return len(self.laws)
 
     @property

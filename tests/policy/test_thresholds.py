@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from bestarm.errors import InputError
-from bestarm.policy.algorithm import Design
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import new_record, open_batch, release
 from bestarm.policy.stopping import phase_glr_constants, phase_threshold, private_glr_constants, private_threshold
 from bestarm.policy.thresholds import MAX_PHASES, c_gauss, c_nonprivate, c_private
+from bestarm.release import pure_law
 from tests.naive.paper import c_gauss as naive_c_gauss
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "reference.json").read_text())
@@ -55,8 +56,8 @@ def test_c_gauss_refuses_what_it_is_not_defined_for(x: float) -> None:
 
 @pytest.mark.parametrize(("k1", "k2"), [(1, 1), (2, 5), (11, 9), (30, 2)])
 def test_the_rules_look_up_what_the_formulas_say(k1: int, k2: int) -> None:
-    design = Design(arms=4, delta=0.03, epsilon=0.4)
-    record = new_record(4, 0)
+    design = Numbers(4, 0.03, pure_law(0.4))
+    record = new_record(4)
     for arm, phases in ((0, k1), (2, k2)):
         for phase in range(1, phases + 1):
             size = 1 if phase == 1 else 2 ** (phase - 2)

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from bestarm.errors import InputError
 from bestarm.privacy import samplers
 from bestarm.privacy.coins import IMPUTED, OUTCOME, Coins, KeyedStream, PersonalCoins
-from bestarm.privacy.encoding import AS_IS, COIN, ON_GRID, Encoder
+from bestarm.privacy.encoding import Encoder
+from bestarm.release.models import AS_IS, COIN, ON_GRID
 from bestarm.trial.desk import Desk
 from bestarm.trial.trial import Trial
 from tests.chance import CLEARLY, FALSE_ALARM, fits, proportion

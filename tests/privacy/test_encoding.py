@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bestarm.errors import InputError
+from bestarm.exact import exact, text_of
+from bestarm.outcomes import Outcomes
 from bestarm.privacy.coins import PersonalCoins
-from bestarm.privacy.encoding import AS_IS, COIN, GRID, ON_GRID, Encoder, Scale, exact, text_of
-from bestarm.privacy.mechanism import Mechanism, live_mechanism
+from bestarm.privacy.encoding import Encoder
+from bestarm.privacy.mechanism import live_mechanism, mechanism_of
 from bestarm.privacy.noise import SeededNoise, SystemNoise
+from bestarm.release.models import AS_IS, COIN, GRID, ON_GRID, Privacy
 from tests.chance import CLEARLY, FALSE_ALARM, proportion
 
 RUNS = 20_000
@@ -55,13 +58,13 @@ def test_text_is_exact(number: Fraction) -> None:
 
 
 def test_bounds_are_mapped_and_never_clipped() -> None:
-    pain = Scale(Fraction(0), Fraction(10), lower_is_better=True)
+    pain = Outcomes(Fraction(0), Fraction(10), lower_is_better=True)
     assert pain.to_unit(Fraction(2)) == Fraction(4, 5)
     for outside in (Fraction(-1, 100), Fraction(1001, 100)):
         with pytest.raises(InputError, match="between 0 and 10"):
             pain.to_unit(outside)
     with pytest.raises(InputError, match="0 or 1"):
-        Scale(binary=True).to_unit(Fraction(1, 2))
+        Outcomes(binary=True).to_unit(Fraction(1, 2))
 
 
 def people(count: int) -> list[PersonalCoins]:
@@ -93,7 +96,7 @@ def test_binary_outcomes_need_no_coin() -> None:
 
 def test_randomised_response_tells_the_truth_as_often_as_promised() -> None:
     epsilon = Fraction(1)
-    mechanism = Mechanism("local", epsilon, Encoder(AS_IS, epsilon), SystemNoise())
+    mechanism = mechanism_of(Privacy("local", epsilon), AS_IS, SystemNoise())
     ones = sum(mechanism.encode(Fraction(1), coins) for coins in people(RUNS))
     assert proportion(ones, RUNS, 1 / (1 + math.exp(-1))) > FALSE_ALARM
     assert proportion(ones, RUNS, 1 / (1 + math.exp(-1.25))) < CLEARLY
@@ -101,14 +104,14 @@ def test_randomised_response_tells_the_truth_as_often_as_promised() -> None:
 
 
 def test_terms_name_the_exact_epsilon_and_the_scale_used() -> None:
-    terms = Mechanism("pure", Fraction("0.3"), Encoder(ON_GRID), SystemNoise()).terms()
+    terms = mechanism_of(Privacy("pure", Fraction("0.3")), ON_GRID, SystemNoise()).terms()
     assert terms["epsilon"] == "0.3"
     assert Fraction(str(terms["scale"])) == Fraction(10, 3)
-    gaussian = Mechanism("zcdp", Fraction("0.5"), Encoder(ON_GRID), SystemNoise()).terms()
+    gaussian = mechanism_of(Privacy("zcdp", Fraction("0.5")), ON_GRID, SystemNoise()).terms()
     assert gaussian["rho"] == "0.5"
     assert gaussian["variance"] == "1"
 
 
 def test_a_live_mechanism_refuses_seeded_noise() -> None:
     with pytest.raises(InputError, match="seeded noise"):
-        live_mechanism("pure", Fraction(1), AS_IS, SeededNoise(1))
+        live_mechanism(Privacy("pure", Fraction(1)), AS_IS, SeededNoise(1))

@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from bestarm.privacy.encoding import ON_GRID, Encoder
-from bestarm.privacy.mechanism import Mechanism
+from bestarm.privacy.mechanism import mechanism_of
 from bestarm.privacy.noise import SystemNoise
+from bestarm.release.models import ON_GRID, Privacy
 
 RUNS = 4000
 
@@ -35,6 +35,6 @@ def test_the_attack_breaks_floating_point_noise() -> None:
 
 
 def test_the_attack_learns_nothing_from_integer_noise() -> None:
-    mechanism = Mechanism("pure", Fraction(1), Encoder(ON_GRID), SystemNoise())
+    mechanism = mechanism_of(Privacy("pure", Fraction(1)), ON_GRID, SystemNoise())
     grid = mechanism.encoder.grid
     assert certain_wins(lambda secret: mechanism.release(secret * grid) / grid) == (0, 0)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from bestarm.design import SMALLEST_BUDGET
 from bestarm.errors import InputError
-from bestarm.privacy.encoding import AS_IS, GRID, ON_GRID, Encoder
-from bestarm.privacy.mechanism import MOST_PEOPLE, Mechanism, live_mechanism
+from bestarm.privacy.mechanism import MOST_PEOPLE, live_mechanism, mechanism_of
 from bestarm.privacy.noise import LiveNoise, OpenDPNoise, SystemNoise
 from bestarm.privacy.reach import STORED_BITS, gaussian_bits_beyond, laplace_bits_beyond
-from bestarm.trial.design import SMALLEST_BUDGET
+from bestarm.release.models import AS_IS, GRID, ON_GRID, Privacy
 from tests.chance import CLEARLY, FALSE_ALARM, fits
 
 DRAWS = 4000
@@ -66,7 +66,7 @@ def check_not_clamped(draws: list[int]) -> None:
 @both_sources
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_widest_laplace_noise_is_not_clamped(source: LiveNoise, epsilon: Fraction) -> None:
-    mechanism = live_mechanism("pure", epsilon, ON_GRID, source)
+    mechanism = live_mechanism(Privacy("pure", epsilon), ON_GRID, source)
     draws = [mechanism.release(0) for _ in range(DRAWS)]
     check_not_clamped(draws)
     check(draws, stats.laplace(scale=float(GRID / epsilon)))
@@ -75,7 +75,7 @@ def test_the_widest_laplace_noise_is_not_clamped(source: LiveNoise, epsilon: Fra
 @both_sources
 @pytest.mark.parametrize("rho", RHOS)
 def test_the_widest_gaussian_noise_is_not_clamped(source: LiveNoise, rho: Fraction) -> None:
-    mechanism = live_mechanism("zcdp", rho, ON_GRID, source)
+    mechanism = live_mechanism(Privacy("zcdp", rho), ON_GRID, source)
     draws = [mechanism.release(0) for _ in range(DRAWS)]
     check_not_clamped(draws)
     check(draws, stats.norm(scale=math.sqrt(GRID**2 / (2 * rho))))
@@ -115,7 +115,7 @@ def test_the_ledger_says_whose_draws_they_are() -> None:
     ):
         scale = Fraction(2) ** exponent
         assert opendp.laplace_sampler(scale) == name
-        terms = Mechanism("pure", 1 / scale, Encoder(AS_IS), opendp).terms()
+        terms = mechanism_of(Privacy("pure", 1 / scale), AS_IS, opendp).terms()
         assert terms["sampler"] == name
         assert opendp.laplace_scale_used(scale) == scale
     for exponent, name in (
@@ -126,7 +126,7 @@ def test_the_ledger_says_whose_draws_they_are() -> None:
     ):
         variance = Fraction(4) ** exponent
         assert opendp.gaussian_sampler(variance) == name
-        terms = Mechanism("zcdp", 1 / (2 * variance), Encoder(AS_IS), opendp).terms()
+        terms = mechanism_of(Privacy("zcdp", 1 / (2 * variance)), AS_IS, opendp).terms()
         assert terms["sampler"] == name
         assert opendp.gaussian_variance_used(variance) == variance
 
@@ -156,8 +156,8 @@ def test_the_bounds_on_tails_are_not_far_off() -> None:
 def test_every_release_that_a_design_allows_can_be_stored(encoding: str) -> None:
     for model in ("pure", "zcdp"):
         for source in sources():
-            live_mechanism(model, SMALLEST_BUDGET, encoding, source).check_fit(MOST_PEOPLE)
-            live_mechanism(model, SMALLEST_BUDGET, encoding, source).check_fit(4 * MOST_PEOPLE)
+            live_mechanism(Privacy(model, SMALLEST_BUDGET), encoding, source).check_fit(MOST_PEOPLE)
+            live_mechanism(Privacy(model, SMALLEST_BUDGET), encoding, source).check_fit(4 * MOST_PEOPLE)
 
 
 def test_a_release_that_might_not_be_stored_is_refused_in_a_sentence() -> None:
@@ -165,7 +165,7 @@ def test_a_release_that_might_not_be_stored_is_refused_in_a_sentence() -> None:
         with pytest.raises(
             InputError, match=f"{name} is 0.0+1 for one outcome, which is too small: its noise might not"
         ):
-            live_mechanism(model, budget, ON_GRID, SystemNoise())
-        live_mechanism(model, budget, AS_IS, SystemNoise())
+            live_mechanism(Privacy(model, budget), ON_GRID, SystemNoise())
+        live_mechanism(Privacy(model, budget), AS_IS, SystemNoise())
     with pytest.raises(InputError, match="people does not fit"):
-        live_mechanism("local", Fraction(1), ON_GRID, SystemNoise()).check_fit(2**STORED_BITS // GRID)
+        live_mechanism(Privacy("local", Fraction(1)), ON_GRID, SystemNoise()).check_fit(2**STORED_BITS // GRID)

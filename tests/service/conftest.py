@@ -10,9 +10,10 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from bestarm.planning import Question
 from bestarm.service import create_app
 from bestarm.service.access import Access, Role
-from bestarm.service.plans import Planner, PlanQuestion
+from bestarm.service.plans import Planner
 from tests.storage.places import place, postgres_place, postgres_server, sqlite_place
 
 __all__ = ["place", "postgres_place", "postgres_server", "sqlite_place"]
@@ -26,7 +27,7 @@ DESIGN: dict[str, Any] = {
 }
 
 
-def quick_plan(question: PlanQuestion) -> dict[str, Any]:
+def quick_plan(question: Question) -> dict[str, Any]:
     """A plan of the right shape without a simulation."""
     point = {"standard_error": 1.0, "undecided": 0, "regime": "low-privacy"}
     curve = [
@@ -36,7 +37,7 @@ def quick_plan(question: PlanQuestion) -> dict[str, Any]:
     return {
         "means": [0.6, 0.4],
         "gap": question.gap,
-        "delta": question.delta,
+        "delta": float(question.design.delta),
         "expected_samples": 100.0,
         "by_epsilon": curve,
         "without_privacy": 80.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ def test_a_trial_over_http_on_either_store(place: str) -> None:
         assert http.post(f"{base}/tell", json=told).json() == {"status": "already recorded"}
         assert http.post(f"{base}/tell", json=told | {"outcome": 0}).status_code == 422
         status = http.get(f"{base}/status").json()
-        assert status["releases"][0]["arm"] == asked["arm"]
-        assert status["releases"][0]["size"] == 1
+        assert status["releases"][0]["arms"] == [asked["arm"]]
+        assert status["releases"][0]["sizes"] == [1]
         assert status["epsilon_spent"] == 1.0
         assert http.get(f"{base}/verdict").json() == {"verdict": None}
         assert "not the sum" in http.get(f"{base}/ledger").json()["why"]
@@ -85,7 +86,7 @@ def test_correct_withdraw_pause_resume_end(service: Service) -> None:
     assert stopped["stopped"] is True
     assert stopped["verdict"] == {"arm": None, "reason": "safety", "by": "ended", "caveat": None}
     actors = {event.actor for event in _events(service)}
-    assert "the admin" in actors
+    assert any(re.fullmatch(r"the admin #\d+", actor) for actor in actors)
 
 
 def _events(service: Service) -> list[Any]:
@@ -214,7 +215,7 @@ def test_secrets_are_not_kept(sqlite_place: str) -> None:
         assert secret[8:30].encode() not in kept
 
 
-@pytest.mark.parametrize("value", ["0.7", 0.7, "nan", "Infinity", "1e400", "", "one", 2, -1])
+@pytest.mark.parametrize("value", ["0.7", 0.7, "nan", "Infinity", "1e400", "", "one", 2, -1, "0_1", "١"])
 def test_an_outcome_that_is_refused_is_not_repeated(service: Service, value: object) -> None:
     service.create()
     operator = service.token("operator")

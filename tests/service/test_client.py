@@ -37,6 +37,8 @@ def script(trial: Any, out: Path) -> list[Any]:
     said += trial.tell_many([(second.id, "0")])
     third = trial.ask(subject="p-3")
     said += [[one.id == third.id for one in trial.open_assignments()], trial.withdraw(third.id, "moved away")]
+    left = trial.ask("p-3")
+    said += [left.id == third.id, left.arm == third.arm, left.told, left.withdrawn]
     for wrong in (0, 7, "x"):
         with pytest.raises(ba.InputError):
             trial.tell(first.id, wrong)
@@ -76,7 +78,7 @@ def test_the_client_has_the_trials_interface() -> None:
             continue
         there = getattr(RemoteTrial, name)
         if callable(member):
-            wanted = [p for p in inspect.signature(member).parameters if p != "actor"]
+            wanted = [p for p in inspect.signature(member).parameters if p not in ("actor", "guarded", "progress")]
             assert list(inspect.signature(there).parameters) == wanted, name
 
 

@@ -50,10 +50,10 @@ def test_an_error_inside_shows_neither_outcome_nor_traceback(
     operator = service.token("operator")
     assignment = service.call("POST", "/trials/dose/ask", operator, {"subject": "p-1"}).json()["assignment"]
 
-    def broken(self: Trial, assignment: str, outcome: object, actor: str = "") -> str:
-        raise RuntimeError(f"could not keep {outcome} of {assignment}")
+    def broken(self: Trial, outcomes: list[tuple[str, object]], *_: object, **__: object) -> list[str]:
+        raise RuntimeError(f"could not keep {outcomes}")
 
-    monkeypatch.setattr(Trial, "tell", broken)
+    monkeypatch.setattr(Trial, "tell_many", broken)
     browser = service.browser("operator")
     with caplog.at_level(logging.DEBUG):
         fields = {"assignment": assignment, "outcome": TELLTALE}

@@ -180,6 +180,10 @@ def test_the_desk_assigns_reviews_records_and_corrects(service: Service) -> None
     send(browser, f"{desk}/assign", desk, subject="p-2")
     waiting = service.app.state.trials.find("dose").open_assignments()[0].id
     assert "has left the trial" in words(send(browser, f"{desk}/withdraw", desk, assignment=waiting))
+    left = words(send(browser, f"{desk}/assign", desk, subject="p-2"))
+    assert "p-2 had" in left
+    assert "this participant dropped out" in left
+    assert "Write this number down" not in left
 
 
 def test_states_of_a_trial_are_told_apart(service: Service) -> None:
@@ -238,10 +242,7 @@ def test_the_view_link_shows_the_public_view_and_nothing_else(service: Service) 
     assert stranger.get(link).status_code == 404
 
 
-def test_live_updates_come_only_when_something_public_changed(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bestarm.service.pages.trial.LIVE_SECONDS", 0.0)
+def test_live_updates_come_only_when_something_public_changed(service: Service) -> None:
     service.create(algorithm="dp-se")
     browser = service.browser("operator")
     seen = re.search(r'hx-get="(/trials/dose/live\?mark=\w+)"', browser.get("/trials/dose").text)
@@ -301,4 +302,4 @@ def test_design_is_shown(service: Service) -> None:
     service.create(**DESIGN | {"follow_up": "30d"})
     page = words(service.browser("viewer").get("/trials/dose"))
     assert "follow up 30 days" in page
-    assert "batches close by the clock" in page
+    assert "released by the clock" in page

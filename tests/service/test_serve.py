@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bestarm.cli import main
-from bestarm.service.plans import PlanQuestion, simulated
 from tests.service.running import Server, free_port
 
 
@@ -55,11 +54,3 @@ def test_without_the_service_installed(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve"]) == 2
     assert "bestarm[service]" in capsys.readouterr().err
-
-
-def test_the_planner_asks_the_simulator_in_a_process_of_its_own() -> None:
-    question = PlanQuestion(epsilon=1.0, delta=0.2, arms=2, gap=0.8, algorithm="dp-se", runs=5)
-    found = simulated(question)
-    assert found["expected_samples"] > 0
-    assert [point["epsilon"] for point in found["by_epsilon"]] == sorted(p["epsilon"] for p in found["by_epsilon"])
-    assert found == simulated(question)

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import bestarm as ba
-from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Design
+from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stopping import private_threshold
+from bestarm.release.laws import pure_law
 from bestarm.simulation.driver import driving
 
 
@@ -83,13 +85,18 @@ def test_a_rule_that_recruits_nobody_does_not_hang() -> None:
 
 def ends_with(sentence: str, algorithm: ba.Algorithm, compiled: bool) -> None:
     """A run of this algorithm, as it stands or compiled, ends with this sentence and nothing worse."""
+
+    def run_plainly() -> None:
+        constants = algorithm.constants(Numbers(2, 0.1, pure_law(1.0)))
+        run = driving(algorithm, {"draw": lambda rng, world, arm, size: 0.0})
+        run(np.random.default_rng(0), None, constants, 100, np.zeros(2, np.int64))
+
+    def run_compiled() -> None:
+        ba.simulate(algorithm, means=[0.9, 0.1], epsilon=1, runs=1)
+
+    run = run_compiled if compiled else run_plainly
     with pytest.raises(ValueError, match=sentence):
-        if compiled:
-            ba.simulate(algorithm, means=[0.9, 0.1], epsilon=1, runs=1)
-        else:
-            constants = algorithm.constants(Design(2, 0.1, 1.0))
-            run = driving(algorithm, {"draw": lambda rng, world, arm, size: 0.0})
-            run(np.random.default_rng(0), None, constants, 100, np.zeros(2, np.int64))
+        run()
 
 
 @pytest.mark.parametrize(("answer", "holds", "compiled"), [(99, False, True), (-7, True, False), (2, False, False)])

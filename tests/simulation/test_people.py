@@ -10,11 +10,10 @@ from scipy import stats
 
 from bestarm.errors import InputError
 from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, TruncatedNormal
-from bestarm.policy.algorithm import Design
-from bestarm.policy.catalogue import CATALOGUE
+from bestarm.release import GRID, local_law, no_privacy, pure_law, zcdp_law
 from bestarm.simulation.people import (
+    DISCRETE_GAUSSIAN,
     DISCRETE_LAPLACE,
-    GRID,
     LAPLACE,
     NO_NOISE,
     RANDOMISED_RESPONSE,
@@ -28,57 +27,48 @@ from bestarm.simulation.people import (
     noise_of,
     people_of,
 )
+from tests.chance import CLEARLY, FALSE_ALARM, fits, fits_weights, mean_is
 
 DRAWS = 20_000
-
-
-def p_value(
-    draws: np.ndarray[tuple[int], np.dtype[np.int64]], pmf: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> float:
-    """Chi-square goodness of fit on 0..len(pmf)-1 with the tails joined."""
-    seen = np.bincount(np.clip(draws, 0, len(pmf) - 1), minlength=len(pmf)).astype(float)
-    expected = pmf / pmf.sum() * len(draws)
-    keep = expected >= 10
-    seen = np.append(seen[keep], seen[~keep].sum())
-    expected = np.append(expected[keep], expected[~keep].sum())
-    return float(stats.chisquare(seen + 1e-12, expected + 1e-12, sum_check=False).pvalue)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_discrete_laplace_has_its_law_and_no_other(epsilon: float) -> None:
     rng = np.random.default_rng(5)
-    draws = np.array([discrete_laplace(rng, epsilon) for _ in range(4 * DRAWS)])
-    z = np.arange(-60, 61)
-    assert p_value(draws + 60, np.exp(-epsilon * abs(z))) > 1e-3
-    assert p_value(draws + 60, np.exp(-1.1 * epsilon * abs(z))) < 1e-6
+    draws = [int(discrete_laplace(rng, epsilon)) for _ in range(4 * DRAWS)]
+    z = np.arange(-200, 201)
+    assert fits_weights(draws, -200, list(np.exp(-epsilon * abs(z)))) > FALSE_ALARM
+    assert fits_weights(draws, -200, list(np.exp(-1.1 * epsilon * abs(z)))) < CLEARLY
 
 
 @pytest.mark.parametrize("sigma", [0.8, 3.0, 12.5])
 def test_discrete_gaussian_has_its_law_and_no_other(sigma: float) -> None:
     rng = np.random.default_rng(6)
-    draws = np.array([discrete_gaussian(rng, sigma) for _ in range(DRAWS)])
-    z = np.arange(-90, 91)
-    assert p_value(draws + 90, np.exp(-(z**2) / (2 * sigma**2))) > 1e-3
-    assert p_value(draws + 90, np.exp(-(z**2) / (2 * (1.1 * sigma) ** 2))) < 1e-6
+    draws = [int(discrete_gaussian(rng, sigma)) for _ in range(DRAWS)]
+    z = np.arange(-200, 201)
+    assert fits_weights(draws, -200, list(np.exp(-(z**2) / (2 * sigma**2)))) > FALSE_ALARM
+    assert fits_weights(draws, -200, list(np.exp(-(z**2) / (2 * (1.1 * sigma) ** 2)))) < CLEARLY
 
 
 def test_continuous_laplace_has_the_scale_of_its_budget() -> None:
     rng = np.random.default_rng(7)
     draws = [draw_noise(rng, Noise(LAPLACE, 1 / 0.4, 1)) for _ in range(DRAWS)]
-    assert stats.kstest(draws, stats.laplace(scale=2.5).cdf).pvalue > 1e-3
-    assert stats.kstest(draws, stats.laplace(scale=2.75).cdf).pvalue < 1e-6
+    cuts = [round(2.5 * x * 2**20) for x in np.linspace(-6, 6, 25)]
+    steps = [round(draw * 2**20) for draw in draws]
+    assert fits(steps, cuts, lambda cut: float(stats.laplace.cdf(cut / 2**20, scale=2.5))) > FALSE_ALARM
+    assert fits(steps, cuts, lambda cut: float(stats.laplace.cdf(cut / 2**20, scale=2.75))) < CLEARLY
 
 
 def test_randomised_response_flips_with_the_right_probability() -> None:
     rng = np.random.default_rng(8)
     people = people_of(Instance.bernoulli([0.2, 0.9]), binarised=False)
     truth = math.e / (1 + math.e)
-    draws = np.array(
-        [int(draw_release(rng, World(people, Noise(RANDOMISED_RESPONSE, truth, 1)), 0, 30)) for _ in range(DRAWS)]
-    )
+    world = World(people, Noise(RANDOMISED_RESPONSE, truth, 1))
+    draws = [int(draw_release(rng, world, 0, 30)) for _ in range(DRAWS)]
     counts = np.arange(31)
-    assert p_value(draws, stats.binom(30, 0.2 * truth + 0.8 * (1 - truth)).pmf(counts)) > 1e-3
-    assert p_value(draws, stats.binom(30, 0.2 * truth + 0.8 * (1 - truth) * 1.1).pmf(counts)) < 1e-6
+    right, wrong = 0.2 * truth + 0.8 * (1 - truth), 0.2 * truth + 0.8 * (1 - truth) * 1.1
+    assert fits_weights(draws, 0, list(stats.binom(30, right).pmf(counts))) > FALSE_ALARM
+    assert fits_weights(draws, 0, list(stats.binom(30, wrong).pmf(counts))) < CLEARLY
 
 
 @pytest.mark.parametrize("grid", [1, GRID])
@@ -89,9 +79,8 @@ def test_sums_have_the_mean_of_their_law(law: RewardLaw, grid: int) -> None:
     rng = np.random.default_rng(9)
     people = people_of(Instance((law, Bernoulli(0.5))), binarised=False)
     sums = np.array([draw_sum(rng, people, 0, 25, grid) for _ in range(4000)])
-    error = float(sums.std() / math.sqrt(sums.size))
-    assert abs(sums.mean() - 25 * law.mean) < 4 * error
-    assert error < 25 * law.mean * 0.02, "the test must notice a mean 10% off"
+    assert mean_is(float(sums.sum()), 25 * sums.size, law.mean) > FALSE_ALARM
+    assert mean_is(float(sums.sum()), 25 * sums.size, 0.9 * law.mean) < CLEARLY
     if grid == GRID:
         np.testing.assert_array_equal(sums * GRID, np.round(sums * GRID))
 
@@ -112,10 +101,14 @@ def test_empirical_sums_have_the_variance_of_the_sample() -> None:
 
 
 def test_each_privacy_model_gets_its_noise() -> None:
-    paper, dp_se = CATALOGUE["adap-tt"], CATALOGUE["dp-se"]
-    assert noise_of(paper, Design(2, 0.1, 0.5)) == Noise(LAPLACE, 2.0, 1)
-    assert noise_of(dp_se, Design(2, 0.1, 0.5, privacy="none")) == Noise(NO_NOISE, 0.0, 1)
-    assert DISCRETE_LAPLACE != LAPLACE
+    assert noise_of(pure_law(0.5, 20), continuous=True) == Noise(LAPLACE, 2.0, 1)
+    assert noise_of(pure_law(0.5)) == Noise(DISCRETE_LAPLACE, 0.5, 1)
+    assert noise_of(pure_law(0.5, 20)) == Noise(DISCRETE_LAPLACE, 0.5 / GRID, GRID)
+    assert noise_of(zcdp_law(0.125, 20), continuous=True) == Noise(DISCRETE_GAUSSIAN, 2.0 * GRID, GRID)
+    assert noise_of(no_privacy()) == Noise(NO_NOISE, 0.0, 1)
+    assert noise_of(no_privacy(20), continuous=True) == Noise(NO_NOISE, 0.0, GRID)
+    assert noise_of(local_law(math.log(3))).scale == pytest.approx(0.75)
+    assert noise_of(local_law(1.0))._replace(scale=0.0) == Noise(RANDOMISED_RESPONSE, 0.0, 1)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def same(a: ba.Results, b: ba.Results) -> bool:
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_a_run_depends_on_seed_scenario_and_number_only(name: str) -> None:
-    run: dict[str, Any] = {"means": [0.9, 0.8, 0.3], "epsilon": 1.0, "delta": 0.1, "seed": 11}
+    run: dict[str, Any] = {"means": [0.9, 0.76, 0.3], "epsilon": 1.0, "delta": 0.1, "seed": 11}
     many = ba.simulate(name, runs=12, **run)
     few = ba.simulate(name, runs=5, **run)
     assert np.array_equal(many.samples[:5], few.samples)
@@ -125,7 +125,7 @@ def test_a_sampler_of_ones_own() -> None:
         ({"means": [0.5]}, "two"),
         ({"means": [0.5, 1.5]}, "between 0 and 1"),
         ({"means": [0.5, math.nan]}, "between 0 and 1"),
-        ({"means": [0.5, 0.5, 0.1]}, "indifference"),
+        ({"means": [0.5, 0.5, 0.1]}, "--difference"),
         ({"means": None}, "either"),
         ({"epsilon": 0.0}, "positive"),
         ({"epsilon": math.nan}, "positive"),
@@ -141,8 +141,12 @@ def test_a_sampler_of_ones_own() -> None:
         ({"max_samples": 10**16}, "between"),
         ({"privacy": "secret"}, "pure"),
         ({"privacy": "local"}, "offers"),
+        ({"max_samples": 99, "max_participants": 99}, "one of the two"),
         ({"indifference": -0.1}, "at least 0"),
-        ({"indifference": 0.1}, "indifference"),
+        ({"difference": 1}, "below"),
+        ({"indifference": 0.1}, "--difference"),
+        ({"difference": 0.1, "indifference": 0.1}, "one of the two"),
+        ({"algorithm": "adap-tt@7"}, "adap-tt@1"),
         ({"beta": 0.0}, "beta"),
         ({"s": 1.0}, "above 1"),
     ],

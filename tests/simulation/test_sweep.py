@@ -19,7 +19,7 @@ from bestarm.simulation.sweep import Cell, run_sweep
 def make_cells(epsilons: list[float]) -> list[Cell]:
     instance = Instance.bernoulli([0.9, 0.5])
     return [
-        Cell((("epsilon", epsilon),), make_scenario("dp-se", instance, epsilon=epsilon, delta=0.1), 5, 10**6)
+        Cell((("epsilon", epsilon),), make_scenario("dp-se", instance, epsilon=epsilon, delta=0.1), 5)
         for epsilon in epsilons
     ]
 
@@ -29,7 +29,7 @@ def count_runs(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     real = run_scenario
 
     def counted(scenario: Any, **settings: Any) -> Any:
-        ran.append(scenario.design.epsilon)
+        ran.append(float(scenario.design.privacy.epsilon))
         return real(scenario, **settings)
 
     monkeypatch.setattr(sweep, "run_scenario", counted)

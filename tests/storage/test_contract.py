@@ -6,15 +6,17 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from bestarm.errors import InputError, OperationError
 from bestarm.storage import open_store
-from bestarm.storage.contract import Assignment, Batch, Book, Store, Writing
-from bestarm.storage.events import GENESIS, Event, chained
+from bestarm.storage.contract import Assignment, Book, Stage, Store, Tally, Writing
+from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
 
 KEY = b"k" * 32
 
@@ -24,7 +26,7 @@ def store(place: str) -> Iterator[Store]:
     store = open_store(place, create=True)
     with store.add("first", {"arms": ["a", "b"]}, KEY) as writing:
         note(writing, "created")
-        writing.save_state({"x": b"12345678", "y": b"abc"})
+        writing.replace_state({"x": b"12345678", "y": b"abc"})
     yield store
     store.close()
 
@@ -32,54 +34,99 @@ def store(place: str) -> Iterator[Store]:
 def note(writing: Writing, kind: str) -> None:
     """Append an event with a secret."""
     seq, secret, salt = writing.seq + 1, {"outcome": "0.5"}, b"s" * 32
-    mark = chained(writing.head, seq, 5, "me", kind, {"n": seq}, secret, salt)
-    writing.append(Event(seq, 5, "me", kind, {"n": seq}, secret, salt, mark))
+    body = {"n": seq}
+    mark = chained(writing.head, seq, 5, "me", kind, body, secret, salt)
+    public_seq = writing.public_seq + 1 if kind in PUBLIC_KINDS else None
+    public = None if public_seq is None else chained_publicly(writing.public_head, public_seq, kind, body)
+    writing.append(Event(seq, 5, "me", kind, body, secret, salt, mark, public_seq, public))
+
+
+def stage(number: int = 1, **changes: Any) -> Stage:
+    """A stage of two arms, planned for four people."""
+    return replace(Stage(number, [0.5, 0.5], True, 1, 4, 4), **changes)
 
 
 def test_what_was_written_is_there_for_everyone(store: Store, place: str) -> None:
     with store.writing("first") as writing:
         note(writing, "told")
-        writing.book = Book(stage="paused", people=2, vacant=[(1, 2)], verdict={"arm": None})
-        writing.save_batch(Batch(1, 1, 4, assigned=2, total=2**45, position=0))
+        writing.book = Book(state="paused", people=2, opened=1, vacant=[(1, 2)], verdict={"arm": None})
+        writing.save_stage(stage(people=2, position=0, releases=[2**62], terms={"epsilon": "1"}))
+        writing.save_tally(Tally(1, 1, assigned=2, total=2**45))
         writing.save_assignment(Assignment(1, "who", 1, 1, at=7))
-        writing.save_assignment(Assignment(2, "else", 1, 1, at=8, stage="told", outcome="1/3", value=3))
+        writing.save_assignment(Assignment(2, "else", 1, 1, at=8, state="told", outcome="1/3", value=3))
         writing.save_state({"y": b"xyz"})
     other = open_store(place)
     with other.reading("first") as reading:
         assert reading.design == {"arms": ["a", "b"]}
         assert reading.key == KEY
-        assert reading.book == Book(stage="paused", people=2, vacant=[(1, 2)], verdict={"arm": None})
+        assert reading.book == Book(state="paused", people=2, opened=1, vacant=[(1, 2)], verdict={"arm": None})
         assert reading.state() == {"x": b"12345678", "y": b"xyz"}
         assert [event.kind for event in reading.events()] == ["created", "told"]
         assert [event.seq for event in reading.events()] == [1, 2]
         assert next(iter(reading.events())).secret == {"outcome": "0.5"}
-        assert reading.batch(1, 1) == reading.batch_at(0) == Batch(1, 1, 4, assigned=2, total=2**45, position=0)
+        kept = stage(people=2, position=0, releases=[2**62], terms={"epsilon": "1"})
+        assert reading.stage(1) == reading.stage_at(0) == kept
+        assert reading.tally(1, 1) == Tally(1, 1, assigned=2, total=2**45)
         assert reading.assignment(2) == Assignment(2, "else", 1, 1, 8, "told", "1/3", 3)
         assert [a.number for a in reading.held_by("who")] == [1]
         assert reading.assignment(3) is None
-        assert reading.batch(0, 1) is None
-        assert reading.seq == 2
+        assert reading.stage(2) is None
+        assert reading.tally(1, 0) is None
+        assert (reading.seq, reading.public_seq) == (2, 1)
+        created, told = reading.events()
+        assert reading.public_head == created.public_hash
+        assert (created.public_seq, told.public_seq, told.public_hash) == (1, None, None)
     other.close()
 
 
 def test_changes_reach_rows_that_were_there_before(store: Store) -> None:
     with store.writing("first") as writing:
         note(writing, "assigned")
-        writing.book.people = 1
-        writing.save_batch(Batch(0, 1, 2))
+        writing.book.people = writing.book.opened = 1
+        writing.save_stage(stage())
+        writing.save_tally(Tally(1, 0))
         writing.save_assignment(Assignment(1, "who", 0, 1, at=7))
     with store.writing("first") as writing:
         note(writing, "released")
-        batch, assignment = writing.batch(0, 1), writing.assignment(1)
-        assert batch is not None
+        kept, tally, assignment = writing.stage(1), writing.tally(1, 0), writing.assignment(1)
+        assert kept is not None
+        assert tally is not None
         assert assignment is not None
-        batch.release, batch.position, assignment.stage = -3, 0, "told"
-        writing.save_batch(batch)
+        kept.releases, kept.position, assignment.state, tally.total = [-3], 0, "told", 7
+        writing.save_stage(kept)
+        writing.save_tally(tally)
         writing.save_assignment(assignment)
-        assert writing.batch_at(0) is batch
+        assert writing.stage_at(0) is kept
     with store.reading("first") as reading:
-        assert [b.release for b in reading.releases()] == [-3]
-        assert [a.stage for a in reading.assignments()] == ["told"]
+        assert [one.releases for one in reading.stages()] == [[-3]]
+        assert [one.total for one in reading.tallies()] == [7]
+        assert [a.state for a in reading.assignments()] == ["told"]
+
+
+def test_the_state_is_replaced_whole(store: Store) -> None:
+    with store.writing("first") as writing:
+        note(writing, "told")
+        writing.replace_state({"z": b"new"})
+        writing.save_state({"z": b"newer"})
+    with store.reading("first") as reading:
+        assert reading.state() == {"z": b"newer"}
+
+
+def test_a_trial_without_people_can_be_removed_and_no_other(store: Store) -> None:
+    with store.add("second", {}, KEY) as writing:
+        note(writing, "created")
+        writing.replace_state({"x": b"1"})
+    store.remove("second")
+    assert store.names() == ["first"]
+    with store.writing("first") as writing:
+        note(writing, "assigned")
+        writing.book.people = 1
+        writing.save_assignment(Assignment(1, "who", 0, 1, at=7))
+    with pytest.raises(InputError, match="has enrolled people"):
+        store.remove("first")
+    with pytest.raises(InputError, match="no trial named 'second'"):
+        store.remove("second")
+    assert store.names() == ["first"]
 
 
 def test_a_block_that_raises_leaves_nothing(store: Store) -> None:
@@ -87,7 +134,7 @@ def test_a_block_that_raises_leaves_nothing(store: Store) -> None:
         with store.writing("first") as writing:
             note(writing, "told")
             writing.book.people = 9
-            writing.save_batch(Batch(0, 1, 4))
+            writing.save_stage(stage())
             writing.save_state({"y": b"bad"})
             raise InputError("no")
 
@@ -96,13 +143,18 @@ def test_a_block_that_raises_leaves_nothing(store: Store) -> None:
     with store.reading("first") as reading:
         assert reading.seq == 1
         assert reading.book == Book()
-        assert list(reading.batches()) == []
+        assert list(reading.stages()) == []
         assert reading.state()["y"] == b"abc"
+
+
+def test_public_events_are_numbered_without_gaps(store: Store) -> None:
+    with pytest.raises(OperationError, match="Public event"), store.writing("first") as writing:
+        writing.append(Event(2, 0, "me", "opened", {}, None, b"", GENESIS, 3, GENESIS))
 
 
 def test_events_are_numbered_without_gaps(store: Store) -> None:
     with pytest.raises(OperationError), store.writing("first") as writing:
-        writing.append(Event(7, 0, "me", "told", {}, None, None, GENESIS))
+        writing.append(Event(7, 0, "me", "told", {}, None, b"", GENESIS, None, None))
 
 
 def test_readers_see_one_moment_and_block_nobody(store: Store) -> None:
@@ -155,7 +207,9 @@ def test_names(store: Store) -> None:
 def test_reading_refuses_changes(store: Store) -> None:
     with store.reading("first") as reading:
         with pytest.raises(OperationError):
-            reading.save_batch(Batch(0, 1, 4))
+            reading.save_stage(stage())
+        with pytest.raises(OperationError):
+            reading.save_tally(Tally(1, 0))
         with pytest.raises(OperationError):
             reading.save_assignment(Assignment(1, "who", 0, 1, 0))
 
@@ -187,8 +241,9 @@ def test_looking_up_one_row_uses_an_index(sqlite_place: str) -> None:
         for query, index in (
             (sql.ASSIGNMENT, "(trial=? AND number=?)"),
             (sql.HELD, "(trial=? AND subject=?)"),
-            (sql.BATCH, "(trial=? AND arm=? AND index=?)"),
-            (sql.BATCH_AT, "(trial=? AND position=?)"),
+            (sql.STAGE, "(trial=? AND number=?)"),
+            (sql.STAGE_AT, "(trial=? AND position=?)"),
+            (sql.TALLY, "(trial=? AND stage=? AND arm=?)"),
         ):
             text = str(query.compile(connection))
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", (None,) * text.count("?")).all()

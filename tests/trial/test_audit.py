@@ -16,11 +16,11 @@ from bestarm.cli import main
 from bestarm.errors import InputError
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.record import FloatArray
-from bestarm.privacy.encoding import AS_IS, ON_GRID, Encoder
 from bestarm.privacy.leakage import epsilon_at_least
-from bestarm.privacy.mechanism import Mechanism
+from bestarm.privacy.mechanism import Mechanism, mechanism_of
 from bestarm.privacy.noise import SystemNoise
-from bestarm.storage.contract import Assignment, Batch
+from bestarm.release.models import AS_IS, NO_PRIVACY, ON_GRID, Privacy
+from bestarm.storage.contract import Assignment, Stage, Tally
 from bestarm.trial.audit import (
     System,
     WatchedDoor,
@@ -31,15 +31,23 @@ from bestarm.trial.audit import (
     neighbours,
     replay,
 )
+from bestarm.trial.course import Opening
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Owed
+from tests.chance import FALSE_ALARM
 
 EPSILON = Fraction(1)
 
 
+@pytest.fixture(autouse=True)
+def surely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 99.9% an audit of what is right fails once in a thousand times; here it may once in ten million."""
+    monkeypatch.setattr("bestarm.trial.audit.CONFIDENCE", 1 - FALSE_ALARM)
+
+
 def door_for(rules: Any, epsilon: Fraction = EPSILON) -> Mechanism:
-    design = rules.design
-    return Mechanism(design.privacy, epsilon, Encoder(design.encoding), SystemNoise())
+    promise = Privacy.of(rules.design.privacy.model, epsilon)
+    return mechanism_of(promise, rules.design.encoding, SystemNoise())
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -57,12 +65,27 @@ def caught(system: System) -> list[str]:
     return [bad for n in range(60) for bad in replay(system, *neighbours(system.rules, rng), door, n)]
 
 
+def exact_sum(fold: Fold, arm: int) -> int | None:
+    """What nobody may look at: the exact sum so far in the newest stage that has this arm, in whole outcomes."""
+    for number in range(fold.book.opened, 0, -1):
+        tally = fold.books.tally(number, arm)
+        if tally is not None:
+            return tally.total // fold.rules.grid
+    return None
+
+
 class SizesFromOutcomes(Fold):
     """Plants: a batch's size depends on an exact sum."""
 
-    def next_size(self, arm: int) -> int:
-        last = self.books.batch(arm, int(self.record.opened[arm]))
-        return super().next_size(arm) + (0 if last is None else last.total // self.rules.grid % 2)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        planned = self.course.opening
+
+        def opening(arm: int) -> Opening:
+            right = planned(arm)
+            return replace(right, planned=right.planned + (exact_sum(self, arm) or 0) % 2)
+
+        self.course.opening = opening  # type: ignore[method-assign]
 
 
 class ArmsFromOutcomes(Fold):
@@ -70,28 +93,26 @@ class ArmsFromOutcomes(Fold):
 
     def recruiting(self) -> FloatArray | None:
         weights = super().recruiting()
-        last = self.books.batch(0, int(self.record.opened[0]))
-        if weights is not None and last is not None and last.total > 0:
+        if weights is not None and (exact_sum(self, 0) or 0) > 0:
             return np.roll(weights, 1)
         return weights
 
 
-class TwoBatches(Fold):
-    """Plants: an outcome is counted in its batch and again in the next one of the arm."""
+class TwoStages(Fold):
+    """Plants: an outcome is counted in its stage and again in the next one of the arm."""
 
     def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
+        before = exact_sum(self, body["champion"])
         super()._opened(at, body, secret)
-        before = self.books.batch(body["arm"], body["batch"] - 1)
         if before is not None:
-            self.expect_batch(body["arm"], body["batch"]).total += before.total
+            self.books.save_tally(Tally(body["stage"], body["champion"], total=before * self.rules.grid))
 
 
 class DecidesBeforeTheRelease(Fold):
     """Plants: the trial stops on an exact sum that has not been released."""
 
     def owed(self, at: int) -> Owed | None:
-        batch = self.books.batch(0, int(self.record.opened[0]))
-        if self.book.stage != "stopped" and batch is not None and batch.total >= 2 * self.rules.grid:
+        if self.book.state != "stopped" and (exact_sum(self, 0) or 0) >= 2:
             return Owed("stopped", arm=0)
         return super().owed(at)
 
@@ -106,17 +127,17 @@ class CountsTwice(Fold):
 class DrawsAgain(Desk):
     """Plants: the release is drawn twice, so that whoever sees both can average."""
 
-    def _release(self, batch: Batch) -> None:
-        self.door.release(batch.total)
-        super()._release(batch)
+    def _release(self, stage: Stage) -> None:
+        self.door.release(0)
+        super()._release(stage)
 
 
 @pytest.mark.parametrize(
     ("fold", "says"),
     [
-        (SizesFromOutcomes, "batches depend"),
+        (SizesFromOutcomes, "stages depend"),
         (ArmsFromOutcomes, "arms depend"),
-        (TwoBatches, "entered 2 sums"),
+        (TwoStages, "entered 2 sums"),
         (DecidesBeforeTheRelease, "arms depend"),
         (CountsTwice, "more than one outcome"),
     ],
@@ -124,7 +145,7 @@ class DrawsAgain(Desk):
 def test_replay_catches_what_goes_around_the_noise(
     monkeypatch: pytest.MonkeyPatch, fold: type[Fold], says: str
 ) -> None:
-    if fold is TwoBatches:
+    if fold is TwoStages:
         monkeypatch.setitem(__import__("bestarm.trial.fold", fromlist=["APPLY"]).APPLY, "opened", fold._opened)
     found = caught(System(audit_rules("adap-tt", EPSILON), fold=fold))
     assert any(says in bad for bad in found)
@@ -137,8 +158,8 @@ def test_replay_catches_noise_that_is_drawn_again() -> None:
 
 @pytest.mark.parametrize("encoding", [AS_IS, ON_GRID])
 def test_black_box_accepts_the_right_scale_and_refutes_half_of_it(encoding: str) -> None:
-    right = Mechanism("pure", EPSILON, Encoder(encoding), SystemNoise())
-    half = Mechanism("pure", 2 * EPSILON, Encoder(encoding), SystemNoise())
+    right = mechanism_of(Privacy("pure", EPSILON), encoding, SystemNoise())
+    half = mechanism_of(Privacy("pure", 2 * EPSILON), encoding, SystemNoise())
     bound = black_box_release(right, 20_000)
     assert 0.8 < bound <= EPSILON
     assert black_box_release(half, 20_000) > EPSILON
@@ -177,7 +198,7 @@ def test_local_privacy_is_audited_where_its_coins_are() -> None:
     found = audit(own, 1, runs=4000, noise=SystemNoise())
     assert found.passed
     assert found.privacy == "local"
-    assert 0.7 < found.lower_bound_release <= 1
+    assert 0.6 < found.lower_bound_release <= 1  # .81 is expected, and .6 lies seven deviations below
 
 
 def test_the_command_fails_when_the_audit_does(
@@ -190,6 +211,6 @@ def test_the_command_fails_when_the_audit_does(
 
 
 def test_forced_releases_come_back_in_order() -> None:
-    door = WatchedDoor(Mechanism("none", None, Encoder(AS_IS), SystemNoise()), [7, 8])
+    door = WatchedDoor(mechanism_of(NO_PRIVACY, AS_IS, SystemNoise()), [7, 8])
     assert [door.release(1), door.release(2), door.release(3)] == [7, 8, 0]
     assert door.totals == [1, 2, 3]

@@ -10,7 +10,7 @@ from sqlalchemy import event
 from bestarm.storage import open_store
 from bestarm.storage.sql import SQLStore
 from bestarm.trial.trial import Trial
-from tests.trial.people import enrol
+from tests.trial.people import ChosenNoise, enrol
 
 MEANS = {"a": 0.5, "b": 0.5}
 
@@ -42,7 +42,7 @@ def test_calls_read_no_log_and_do_not_grow(place: str) -> None:
     store = open_store(place, create=True)
     assert isinstance(store, SQLStore)
     plan = {"arms": ["a", "b"], "epsilon": "0.1", "delta": "0.01", "algorithm": "uniform"}
-    trial = Trial.create(store, name="t", **plan)  # type: ignore[arg-type]
+    trial = Trial.create(store, name="t", noise=ChosenNoise(), **plan)  # type: ignore[arg-type]
     enrol(trial, MEANS, 40)
     young = shape_of_calls(trial, store, "young")
     asked = trial.ask_many([f"bulk {n}" for n in range(3000)])

@@ -9,7 +9,7 @@ import pytest
 
 from bestarm.errors import InputError, OperationError
 from bestarm.trial.trial import Trial
-from tests.trial.people import ChosenNoise
+from tests.trial.people import DAY, ChosenNoise, Clock
 
 ARMS = ["a", "b"]
 
@@ -20,7 +20,7 @@ def make(place: str | Path, **changes: Any) -> Trial:
 
 
 def values(trial: Trial) -> list[tuple[str, float]]:
-    return [(r["arm"], r["value"]) for r in trial.status()["releases"]]
+    return [(r["arms"][0], r["value"]) for r in trial.status()["releases"]]
 
 
 def test_a_withdrawn_place_is_imputed(place: str) -> None:
@@ -142,13 +142,16 @@ def test_the_largest_number_of_participants_ends_the_trial_without_a_verdict(pla
 
 
 def test_contributions_share_the_budget(place: str) -> None:
-    trial = make(place, contributions=3)
+    clock = Clock()
+    trial = make(place, contributions=3, follow_up="7d", clock=clock)
     seen = []
     for _ in range(3):
         asked = trial.ask("x")
         assert trial.ask("x").id == asked.id
         seen.append(asked.id)
         trial.tell(str(asked.id), 1)
+        assert trial.ask("x").id == asked.id
+        clock.move(7 * DAY)
     assert len(set(seen)) == 3
     last = trial.ask("x")
     assert (last.id, last.told) == (seen[2], True)
@@ -156,5 +159,23 @@ def test_contributions_share_the_budget(place: str) -> None:
     assert ledger["releases"][0]["terms"]["epsilon"] == "1/3"
     assert ledger["releases"][0]["terms"]["scale"] == "3"
     assert ledger["epsilon_spent"] == 1
-    assert "at most 3 batches" in ledger["why"]
+    assert "at most 3 stages" in ledger["why"]
     assert trial.verify().ok
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_whether_somebody_joins_again_depends_on_the_clock_alone(place: str, reported: bool) -> None:
+    clock = Clock()
+    trial = make(place, contributions=2, follow_up="7d", clock=clock)
+    first = trial.ask("x")
+    if reported:
+        trial.tell(str(first.id), 1)
+    clock.move(6.9 * DAY)
+    assert trial.ask("x").id == first.id
+    clock.move(0.2 * DAY)
+    assert trial.ask("x").id != first.id
+
+
+def test_several_contributions_need_a_follow_up(place: str) -> None:
+    with pytest.raises(InputError, match="needs a follow-up"):
+        make(place, contributions=2)

@@ -15,6 +15,7 @@ from sqlalchemy import event
 from bestarm.errors import OperationError
 from bestarm.storage.sqlite import SQLiteStore
 from bestarm.trial.trial import Trial
+from tests.trial.people import ChosenNoise
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +61,7 @@ def test_a_full_disk_loses_nothing(sqlite_place: str) -> None:
 
     event.listen(store.engine, "connect", confine)
     store.engine.dispose()
-    trial = Trial.open(store, name="t")
+    trial = Trial.open(store, name="t", noise=ChosenNoise())
     done = 0
 
     def enrol(people: int) -> None:

@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 
 from bestarm.release import laws
-from bestarm.trial.estimates import estimates_of, law_of
+from bestarm.trial.estimates import estimates_of
 from bestarm.trial.public import Released
 from tests.trial.test_same_as_simulated import rules_for
 
-RELEASES = [Released(0, 1, 400, 120.0, 0, {}), Released(0, 2, 400, 116.0, 0, {}), Released(1, 1, 10, 6.0, 0, {})]
+RELEASES = [
+    Released(1, "sum", (0,), (400,), 120.0, 0, {}),
+    Released(2, "sum", (0,), (400,), 116.0, 0, {}),
+    Released(1, "sum", (1,), (10,), 6.0, 0, {}),
+    Released(3, "difference", (0, 1), (5, 7), 900.0, 0, {}),
+]
 
 
 def design_for(**changes: Any) -> Any:
@@ -47,22 +52,23 @@ def test_estimates_in_the_outcomes_own_units() -> None:
     [
         ({}, laws.pure_law(1)),
         ({"outcomes": "unit"}, laws.pure_law(1, 20)),
-        ({"contributions": 4}, laws.pure_law(0.25)),
+        ({"contributions": 4, "follow_up": "1d"}, laws.pure_law(0.25)),
         ({"privacy": "zcdp", "rho": "0.5"}, laws.zcdp_law(0.5)),
-        ({"privacy": "zcdp", "rho": "0.5", "contributions": 2}, laws.zcdp_law(0.125)),
+        ({"privacy": "zcdp", "rho": "0.5", "contributions": 2, "follow_up": "1d"}, laws.zcdp_law(0.125)),
         ({"privacy": "local", "outcomes": "unit"}, laws.local_law(1)),
         ({"privacy": "none"}, laws.no_privacy()),
+        ({"privacy": "none", "outcomes": "unit"}, laws.no_privacy(20)),
     ],
     ids=str,
 )
 def test_the_law_is_that_of_the_noise(changes: dict[str, Any], law: laws.Law) -> None:
-    assert law_of(design_for(**changes)) == law
+    assert design_for(**changes).law == law
     assert all(e.low is not None for e in estimates_of(design_for(**changes), RELEASES)[:2])
 
 
 def test_values_between_zero_and_one_without_noise_are_not_taken_for_binary() -> None:
     exact = design_for(privacy="none", outcomes="unit")
-    found = estimates_of(exact, [Released(0, 1, 3, 1.25, 0, {})])[0]
+    found = estimates_of(exact, [Released(1, "sum", (0,), (3,), 1.25, 0, {})])[0]
     assert found.low is not None
     assert found.high is not None
     assert found.low < 1.25 / 3 < found.high

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bestarm.trial.design import duration, in_largest_unit
+from bestarm.durations import duration, in_largest_unit
 from bestarm.trial.trial import Trial
 from tests.trial.people import DAY, ChosenNoise, Clock
 

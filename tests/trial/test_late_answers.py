@@ -10,8 +10,7 @@ import pytest
 
 from bestarm.errors import OperationError
 from bestarm.policy.catalogue import CATALOGUE
-from bestarm.privacy.encoding import Encoder
-from bestarm.privacy.mechanism import Mechanism
+from bestarm.privacy.mechanism import Mechanism, mechanism_of
 from bestarm.privacy.noise import SeededNoise
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.desk import Desk
@@ -23,8 +22,7 @@ MEANS = (0.15, 0.85, 0.3)
 
 def door_for(rules: Rules, seed: int) -> Mechanism:
     design = rules.design
-    local = design.budget if design.privacy == "local" else None
-    return Mechanism(design.privacy, design.budget, Encoder(design.encoding, local), SeededNoise(seed))
+    return mechanism_of(design.per_outcome, design.encoding, SeededNoise(seed))
 
 
 def models() -> list[tuple[str, str]]:
@@ -48,7 +46,7 @@ def test_answers_in_any_order_after_any_time(name: str, model: str) -> None:
         except OperationError:
             assert waiting  # nobody is turned away unless somebody's answer can change that
             assignment = None
-        if books.book.stage == "stopped":
+        if books.book.state == "stopped":
             break
         if assignment is not None:
             waiting.append(assignment.number)

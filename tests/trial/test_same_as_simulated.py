@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm
+from bestarm.design import Design, resolve
+from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm, Batched
 from bestarm.policy.catalogue import CATALOGUE, uniform
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import Coins, PersonalCoins
 from bestarm.simulation import driver
 from bestarm.storage.memory import MemoryBooks
-from bestarm.trial.design import make_design
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.trial import Trial
@@ -43,16 +43,14 @@ class Script:
 
 
 def rules_for(algorithm: str | Algorithm, **changes: Any) -> Rules:
-    plan: dict[str, Any] = {"privacy": None, "rho": None, "outcomes": "binary", "low": 0, "high": 1}
-    plan |= {"lower_is_better": False, "indifference": 0, "max_participants": None, "follow_up": None}
-    plan |= {"withdrawal": None, "contributions": 1, "allocation": "random"}
-    design, found = make_design(["a", "b", "c"], 1, "0.1", algorithm, **(plan | changes))
-    return Rules(design, found, found.constants(design.for_policy()))
+    plan: dict[str, Any] = {"arms": ["a", "b", "c"], "epsilon": 1, "delta": "0.1", "outcomes": "binary"}
+    return Rules.of(Design.make(algorithm=algorithm, **(plan | changes)), resolve(algorithm))
 
 
 def simulated(rules: Rules, seed: int) -> tuple[list[int], list[tuple[int, int, int]], int, int]:
     """A run of the simulator's own driver: arms in order, releases (arm, size, steps), people, verdict."""
     algorithm = rules.algorithm
+    assert isinstance(algorithm, Batched)
     arms: list[int] = []
     releases: list[tuple[int, int, int]] = []
 
@@ -96,7 +94,8 @@ def test_same_releases_in_same_decisions_out(name: str, seed: int) -> None:
         if np.count_nonzero(before) == 1:
             assert assignment.arm == next(coming)
         desk.tell(assignment.number, Fraction(0), "me")
-    live = [(b["arm"], b["size"], b["value"]) for kind, b in log if kind == "released"]
+    arm_of = {b["stage"]: b["champion"] for kind, b in log if kind == "opened"}
+    live = [(arm_of[b["stage"]], b["sizes"][0], b["values"][0]) for kind, b in log if kind == "released"]
     assert live == releases
     assert len(arms) == people
     stopped = books.book.verdict
@@ -134,11 +133,12 @@ def test_allocation_is_unpredictable_or_in_fixed_order(sqlite_place: str) -> Non
     def arms_of(allocation: str) -> str:
         plan: dict[str, Any] = {"arms": ["a", "b", "c"], "epsilon": 1, "delta": 0.1, "algorithm": own}
         trial = Trial.create(sqlite_place, name=allocation, allocation=allocation, **plan)
-        asked = trial.ask_many([f"p-{n}" for n in range(60)])
+        asked = trial.ask_many([f"p-{n}" for n in range(90)])
         assert trial.verify().ok
         return "".join(str(a.arm) for a in asked)
 
-    assert arms_of("fixed") == "ac" * 30
+    assert arms_of("fixed") == "ac" * 45
     drawn = arms_of("random")
     assert set(drawn) == {"a", "c"}
+    # Of 2^90 sequences of two letters 2 F(91) < 1e19 lack a run of three: below 1e-8.
     assert "aaa" in drawn or "ccc" in drawn

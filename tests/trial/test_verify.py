@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from bestarm.storage import schema
-from bestarm.storage.events import GENESIS, canonical, chained
+from bestarm.storage.events import GENESIS, PUBLIC_KINDS, canonical, chained, chained_publicly
 from bestarm.trial.trial import Trial
 from tests.trial.people import DAY, ChosenNoise, Clock, enrol
 
@@ -52,16 +52,21 @@ def change(place: str, statement: str, **values: Any) -> None:
 def rewrite(place: str, log: list[dict[str, Any]]) -> None:
     """Replace the log by another whose chain is whole: what somebody with the database and our code could do."""
     engine = sa.create_engine(f"sqlite:///{place}")
-    head, rows = GENESIS, []
+    head, public_head, public_seq, rows = GENESIS, GENESIS, 0, []
     for seq, event in enumerate(log, 1):
-        event = event | {"seq": seq}
+        event = event | {"seq": seq, "public_seq": None, "public_hash": None}
         head = chained(head, *(event[k] for k in ("seq", "at", "actor", "kind", "body", "secret", "salt")))
+        if event["kind"] in PUBLIC_KINDS:
+            public_seq += 1
+            public_head = chained_publicly(public_head, public_seq, event["kind"], event["body"])
+            event |= {"public_seq": public_seq, "public_hash": public_head}
         secret = None if event["secret"] is None else canonical(event["secret"])
         rows.append(event | {"trial": 1, "body": canonical(event["body"]), "secret": secret, "hash": head})
     with engine.begin() as connection:
         connection.execute(sa.delete(schema.events))
         connection.execute(sa.insert(schema.events), rows)
-        connection.execute(sa.update(schema.trials).values(seq=len(rows), head=head))
+        heads = {"seq": len(rows), "head": head, "public_seq": public_seq, "public_head": public_head}
+        connection.execute(sa.update(schema.trials).values(heads))
     engine.dispose()
 
 
@@ -97,9 +102,14 @@ def test_a_log_cut_off_at_its_end_is_noticed(trial: Trial, sqlite_place: str) ->
     "statement",
     [
         "UPDATE assignments SET value = 1 - value WHERE number = 3",
-        "UPDATE assignments SET stage = 'open' WHERE number = 4",
-        "UPDATE batches SET total = total + 1 WHERE arm = 0",
-        "UPDATE batches SET release = release + 1 WHERE arm = 1",
+        "UPDATE assignments SET state = 'open' WHERE number = 4",
+        "UPDATE assignments SET told_by = 'somebody' WHERE number = 4",
+        "UPDATE tallies SET total = total + 1 WHERE arm = 0",
+        "UPDATE tallies SET assigned = assigned + 1 WHERE arm = 0",
+        "UPDATE stages SET releases = '[7]' WHERE number = 2",
+        "UPDATE stages SET weights = 'garbled' WHERE number = 2",
+        "UPDATE stages SET extent = extent + 1 WHERE number = 2",
+        "DELETE FROM tallies WHERE arm = 1",
         "UPDATE trials SET book = json_set(book, '$.people', 34)",
         "UPDATE state SET bytes = zeroblob(length(bytes)) WHERE array = 'record.total'",
     ],
@@ -141,23 +151,29 @@ def repeat(kind: str, nth: int) -> Callable[[list[dict[str, Any]]], int]:
 
 
 def stop_now(log: list[dict[str, Any]]) -> int:
-    body = {"arm": "a", "by": "evidence", "reason": "because"}
-    log.append(log[-1] | {"kind": "stopped", "actor": "bestarm", "body": body, "secret": None, "salt": None})
+    body = {"arm": "a", "by": "evidence", "reason": "because", "time": log[0]["body"]["time"]}
+    log.append(log[-1] | {"kind": "stopped", "actor": "bestarm", "body": body, "secret": None})
     return len(log)
 
 
 @pytest.mark.parametrize(
     ("forge", "says"),
     [
-        (edit("opened", 3, "body", size=7), "the algorithm asks for"),
-        (edit("assigned", 6, "body", arm=0, batch=1), "arm"),
+        (edit("opened", 3, "body", planned=7), "not the one that the algorithm plans"),
+        (edit("opened", 3, "body", weights=[0.5, 0.5, 0.0]), "not the one that the algorithm plans"),
+        (edit("opened", 3, "body", time="2020-01-01T00:00:00+00:00"), "public time"),
+        (edit("released", 3, "body", time="2020-01-01T00:00:00+00:00"), "public time"),
+        (edit("assigned", 6, "body", arm=0), "open stage of that arm"),
+        (edit("told", 3, "body", by="somebody"), "two different people"),
+        (edit("created", 0, "body", name="u"), "name in the log"),
+        (edit("created", 0, "body", key="0" * 64), "key is not the one"),
         (edit("told", 3, "secret", value=5), "integer does not belong"),
-        (edit("released", 2, "body", size=9), "another batch's turn"),
+        (edit("released", 2, "body", sizes=[9]), "another stage's turn"),
         (edit("created", 0, "body", design={}), "design"),
         (edit("withdrawn", 0, "body", rule="replace"), "rule"),
         (drop("released", 4), "had to be released"),
         (repeat("told", 4), "settled already|had to be released"),
-        (repeat("released", 4), "No batch was to be released"),
+        (repeat("released", 4), "No stage was to be released"),
         (drop("assigned", 8), "no such assignment"),
         (stop_now, "Nothing called for the trial's end"),
     ],
@@ -178,8 +194,8 @@ def test_forgeries_with_a_whole_chain(
 def test_a_changed_release_is_noticed_when_decisions_no_longer_follow(trial: Trial, sqlite_place: str) -> None:
     log = events(trial)
     for at in range(len(log)):
-        if log[at]["kind"] == "released" and log[at]["body"]["arm"] == 0:
-            log[at] = log[at] | {"body": log[at]["body"] | {"value": 2**20 * 500}}
+        if log[at]["kind"] == "released" and log[at]["body"]["stage"] % 3 == 1:
+            log[at] = log[at] | {"body": log[at]["body"] | {"values": [2**20 * 500]}}
     rewrite(sqlite_place, log)
     found = trial.verify()
     assert not found.ok
@@ -204,13 +220,51 @@ def test_releasing_before_the_follow_up_is_over_is_noticed(sqlite_place: str) ->
 
 
 def test_the_head_does_not_betray_an_outcome(trial: Trial) -> None:
-    told = [event for event in events(trial) if event["kind"] in ("told", "corrected", "withdrawn")]
+    log = events(trial)
+    assert len({event["salt"] for event in log}) == len(log)
+    assert all(len(event["salt"]) == 32 for event in log)
+    told = [event for event in log if event["kind"] in ("told", "corrected", "withdrawn")]
     assert told
-    assert len({event["salt"] for event in told}) == len(told)
-    assert all(len(event["salt"]) == 32 for event in told)
     for event in told:
         assert "outcome" not in json.dumps(event["body"])
         assert "value" not in event["body"]
+    for event in log:
+        assert (event["public_hash"] is not None) == (event["kind"] in PUBLIC_KINDS)
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("UPDATE trials SET key = x'00'", "key"),
+        ("UPDATE trials SET key = randomblob(32)", "key is not the one"),
+        ("UPDATE trials SET name = 'swapped'", "name in the log"),
+        ("UPDATE events SET body = 'garbled' WHERE seq = 7", "hash"),
+        ("UPDATE events SET body = '[1]' WHERE seq = 7", "hash"),
+        ("UPDATE events SET secret = '{' WHERE kind = 'told'", "hash"),
+        ("UPDATE events SET body = replace(body, ':', ';')", "hash"),
+        ("UPDATE events SET kind = 'nothing' WHERE seq = 5", "hash"),
+        ("UPDATE events SET public_hash = 'x' WHERE seq = 2", "public hash"),
+        ("UPDATE events SET public_seq = 9 WHERE seq = 2", "number in the public chain"),
+        ("UPDATE events SET public_seq = 9, public_hash = 'x' WHERE kind = 'told'", "stands in the public chain"),
+    ],
+)
+def test_whatever_is_changed_is_named(trial: Trial, sqlite_place: str, statement: str, says: str) -> None:
+    change(sqlite_place, statement)
+    found = Trial.open(sqlite_place, name="swapped" if "swapped" in statement else "t").verify()
+    assert not found.ok
+    assert any(says in misfit.problem for misfit in found.listed)
+    assert found.misfits >= len(found.listed) > 0
+
+
+def test_what_comes_after_an_erased_event_is_checked_too(trial: Trial, sqlite_place: str) -> None:
+    log = events(trial)
+    early, late = log[first(log, "told", 2)]["seq"], log[first(log, "told", 20)]["seq"]
+    change(sqlite_place, "DELETE FROM events WHERE seq = :n", n=early)
+    change(sqlite_place, "UPDATE events SET secret = replace(secret, '0', '1') WHERE seq = :n", n=late)
+    found = trial.verify()
+    assert found.first_bad == early + 1
+    assert {misfit.event for misfit in found.listed} >= {early + 1, late}
+    assert found.misfits >= 2
 
 
 def test_a_restored_backup_goes_on(trial: Trial, sqlite_place: str, tmp_path: Path) -> None:

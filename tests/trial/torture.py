@@ -87,7 +87,7 @@ def work(place: str, clerk: int, first: int, pipe: int) -> None:
         number += 1
         if number % 2 == 0:
             seen = trial.status()["releases"][-20:]
-            say("saw", [(f"{r['arm']} {r['batch']}", r["value"]) for r in seen])
+            say("saw", [(f"{r['stage']} {r['arms']}", r["value"]) for r in seen])
 
 
 def hire(place: str, clerk: int, first: int, lifetime: float, speaks_first: bool) -> Clerk:
@@ -164,7 +164,7 @@ def finish(place: str, heard: Heard) -> dict[str, object]:
         if asked[0].stopped:
             break
         trial.tell_many([(a.id, outcome_of(a.id, a.arm)) for a in asked if a.id and a.arm])
-    releases = {f"{r['arm']} {r['batch']}": r["value"] for r in trial.status()["releases"]}
+    releases = {f"{r['stage']} {r['arms']}": r["value"] for r in trial.status()["releases"]}
     redrawn = [place for place, value in heard.releases.items() if releases.get(place) != value]
     with trial._store.reading(NAME) as reading:
         told = [e.body["assignment"] for e in reading.events() if e.kind == "told"]

@@ -18,6 +18,19 @@ Epsilon: TypeAlias = Annotated[
 Delta: TypeAlias = Annotated[
     float, typer.Option("--delta", metavar="D", help="Risk δ of recommending a wrong arm, between 0 and 1.")
 ]
+Difference: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--difference",
+        "--indifference",
+        metavar="G",
+        help="The smallest difference that matters: arms within G of the best are good enough.",
+    ),
+]
+MaxParticipants: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--max-participants", "--max-samples", metavar="N", help="End undecided at this many people."),
+]
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same answer.")]
 
 

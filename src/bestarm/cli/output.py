@@ -133,3 +133,9 @@ def _interruptible() -> Iterator[Callable[[], None]]:
 def tell(message: str) -> None:
     """A message to the person at the terminal, on stderr."""
     print(message, file=sys.stderr)
+
+
+def caution(sentences: Sequence[str]) -> None:
+    """What is allowed, but odd, on stderr."""
+    for sentence in sentences:
+        tell(f"Caution: {sentence}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Delta, Epsilon, Json, Seed, parse_means
-from bestarm.cli.output import count, emit_json, progress_bar, say, show_table, tell
+from bestarm.cli.options import Delta, Difference, Epsilon, Json, MaxParticipants, Seed, parse_means
+from bestarm.cli.output import caution, count, emit_json, progress_bar, say, show_table, tell
 from bestarm.cli.simulate import say_if_compiling
 from bestarm.errors import InputError
 
@@ -50,9 +50,8 @@ def plan(
         Path | None, typer.Option("--figure", metavar="F.png", help="Draw the cost of privacy into this PNG file.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
-    max_samples: Annotated[
-        int, typer.Option("--max-samples", metavar="N", help="A simulated trial ends undecided at this many people.")
-    ] = 10**8,
+    difference: Difference = None,
+    max_participants: MaxParticipants = None,
     as_json: Json = False,
 ) -> None:
     """Plan a trial: participants on average and in 9 of 10 cases, what privacy costs, what N people afford."""
@@ -61,23 +60,24 @@ def plan(
     hoped = parse_means(means) if means is not None else None
     from bestarm import planning
 
+    question = planning.Question.ask(
+        hoped,
+        epsilon=epsilon,
+        delta=delta,
+        arms=arms,
+        gap=gap,
+        base=base,
+        algorithm=algorithm,
+        difference=difference,
+        runs=runs,
+        seed=seed,
+        participants=participants,
+        max_participants=max_participants,
+    )
+    caution(question.design.warnings())
     say_if_compiling(algorithm)
     with progress_bar("Simulating trials") as progress:
-        found = planning.plan(
-            hoped,
-            epsilon=epsilon,
-            delta=delta,
-            arms=arms,
-            gap=gap,
-            base=base,
-            algorithm=algorithm,
-            runs=runs,
-            seed=seed,
-            participants=participants,
-            jobs=jobs,
-            max_samples=max_samples,
-            progress=progress,
-        )
+        found = planning.answer(question, jobs=jobs, progress=progress)
     if figure is not None:
         from bestarm.planning.figure import draw_plan
 
@@ -118,17 +118,15 @@ def _cells(row: PrivacyCost | GapCost) -> tuple[str, ...]:
         at_least + count(row.expected_samples),
         count(row.standard_error),
         at_least + count(row.p90_samples),
-        count(row.lower_bound_refined),
+        "–" if row.lower_bound_refined is None else count(row.lower_bound_refined),
     )
 
 
 def _remark(found: Plan, epsilon: float) -> str:
-    from bestarm.planning.costs import is_private
-
     remarks = []
     if epsilon == found.epsilon:
         remarks.append("this plan")
-    if epsilon < found.regime_epsilon and is_private(found.algorithm):
+    if epsilon < found.regime_epsilon and found.private:
         remarks.append("high-privacy regime")
     if epsilon == found.free_epsilon:
         remarks.append("privacy is free from here")

@@ -35,16 +35,15 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run the paper's experiments and check its claims; interrupted or repeated, it goes on where it was."""
-    from bestarm.policy.catalogue import CATALOGUE
-    from bestarm.simulation import reproduction
+    from bestarm.reproduction import experiments
 
-    say_if_compiling(*CATALOGUE)
+    say_if_compiling(*experiments.ALGORITHMS)
     with progress_bar("Running the experiments") as bar:
 
         def progress(done: int, total: int, cell: Cell) -> None:
             bar(done, total)
 
-        cells = reproduction.reproduce(
+        cells = experiments.reproduce(
             out, figure=figure, runs=runs, seed=seed, quick=quick, jobs=jobs, progress=progress
         )
     names = ["report.md", *(f"figure{n}.png" for n in range(1, figure + 1)), "results.parquet", "results.csv"]

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Delta, Json, Means, Seed, parse_means
+from bestarm.cli.options import Delta, Difference, Json, MaxParticipants, Means, Seed, parse_means
 from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
+from bestarm.exact import text_of
 
 if TYPE_CHECKING:
+    from bestarm.design import Privacy
     from bestarm.simulation import Results, Scenario
 
 
@@ -55,16 +57,12 @@ def simulate(
     runs: Annotated[int, typer.Option("--runs", metavar="R", help="How many simulated trials.")] = 1000,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
-    max_samples: Annotated[
-        int, typer.Option("--max-samples", metavar="N", help="A run that reaches this many people is undecided.")
-    ] = 10**8,
+    max_participants: MaxParticipants = None,
     privacy: Annotated[
         str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
     ] = None,
     rho: Annotated[float | None, typer.Option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
-    indifference: Annotated[
-        float, typer.Option("--indifference", metavar="G", help="Arms within G of the best are as good as the best.")
-    ] = 0.0,
+    difference: Difference = None,
     as_json: Json = False,
 ) -> None:
     """Simulate many trials of one design and say how many people they took and how often they were wrong."""
@@ -79,12 +77,13 @@ def simulate(
         delta=delta,
         privacy=privacy,
         rho=rho,
-        indifference=indifference,
+        difference=difference,
+        max_participants=max_participants,
     )
     say_if_compiling(scenario.algorithm.name)
     with progress_bar("Simulating") as progress:
-        results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, max_samples=max_samples, progress=progress)
-    bound = lower_bound(scenario)
+        results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
+    bound = scenario.lower_bound()
     if as_json:
         emit_json({**asdict(results.summary()), "lower_bound_refined": bound, "caveat": scenario.algorithm.caveat})
     else:
@@ -101,30 +100,20 @@ def say_if_compiling(*names: str) -> None:
         tell(f"Compiling {', '.join(cold)}: once on this machine, some seconds each.")
 
 
-def lower_bound(scenario: Scenario) -> float | None:
-    """The refined bound where there is one: not for ties, nor for the local and the zCDP model."""
-    from bestarm.theory import bounds
-
-    model, instance = scenario.design.privacy, scenario.instance
-    if instance.tied or model in ("local", "zcdp"):
-        return None
-    return bounds(
-        instance.means, scenario.design.epsilon if model == "pure" else 1e6, scenario.design.delta
-    ).lower_bound_refined
+def promise_in_words(privacy: Privacy) -> str:
+    """The promise of privacy, in a few words."""
+    if privacy.budget is None:
+        return "no privacy"
+    symbol = {"epsilon": "ε", "rho": "ρ"}[str(privacy.measure)]
+    return f"{'local ' if privacy.model == 'local' else ''}{symbol} = {text_of(privacy.budget)}"
 
 
 def _show(scenario: Scenario, results: Results, bound: float | None) -> None:
     summary = results.summary()
     design = scenario.design
-    promise = {
-        "pure": f"ε = {design.epsilon:g}",
-        "local": f"local ε = {design.epsilon:g}",
-        "zcdp": f"ρ = {design.rho}",
-        "none": "no privacy",
-    }[design.privacy]
     say(
-        f"{summary.runs:,} simulated trials of {summary.algorithm} with {design.arms} arms, {promise}, "
-        f"risk δ = {design.delta:g}."
+        f"{summary.runs:,} simulated trials of {summary.algorithm} with {len(design.arms)} arms, "
+        f"{promise_in_words(design.privacy)}, risk δ = {text_of(design.delta)}."
     )
     rows = [
         ("people, mean", count(summary.mean_samples)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bestarm.checks import DELTA, EPSILON, EXPONENT
 from bestarm.cli.options import Delta, Epsilon, Json, Means, parse_means
 from bestarm.cli.output import count, emit_json, number, percent, say, show_table
 from bestarm.errors import InputError
@@ -140,9 +141,6 @@ def _check_threshold(k1: int, k2: int, n: float, m: float, arms: int, epsilon: f
             raise InputError(f"{name} is {size:g}, but a batch holds at least 1 outcome.")
     if arms < 2:
         raise InputError(f"--arms is {arms}, but at least two arms are needed.")
-    if not (epsilon > 0 and math.isfinite(epsilon)):
-        raise InputError(f"--epsilon is {epsilon:g}, but the privacy budget must be a positive finite number.")
-    if not 0 < delta < 1:
-        raise InputError(f"--delta is {delta:g}, but the risk must lie strictly between 0 and 1.")
-    if not (s > 1 and math.isfinite(s)):
-        raise InputError(f"--s is {s:g}, but the exponent must be a finite number above 1.")
+    EPSILON.plainly(epsilon)
+    DELTA.plainly(delta)
+    EXPONENT.plainly(s)

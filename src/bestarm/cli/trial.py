@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from bestarm.cli.options import Json
-from bestarm.cli.output import emit_json, number, say, show_table
+from bestarm.cli.options import Difference, Json, MaxParticipants
+from bestarm.cli.output import caution, emit_json, number, say, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,12 +85,11 @@ def create(
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Less of the outcome is better, as with pain.")
     ] = False,
-    indifference: Annotated[
-        str, typer.Option("--indifference", metavar="G", help="Arms within G of the best are good enough.")
-    ] = "0",
-    max_participants: Annotated[
-        int | None, typer.Option("--max-participants", metavar="M", help="End undecided after this many.")
+    what: Annotated[
+        str | None, typer.Option("--what", metavar="TEXT", help="What is measured, in words: pain after 30 days.")
     ] = None,
+    difference: Difference = None,
+    max_participants: MaxParticipants = None,
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
     ] = None,
@@ -123,7 +121,8 @@ def create(
         low=low,
         high=high,
         lower_is_better=lower_is_better,
-        indifference=indifference,
+        what=what,
+        difference=difference,
         max_participants=max_participants,
         follow_up=follow_up,
         withdrawal=withdrawal,
@@ -132,12 +131,11 @@ def create(
         actor=actor,
     ) as trial:
         design = trial.design
+    caution(design.warnings())
     if as_json:
         emit_json({"trial": name, "design": design.to_json()})
         return
-    from bestarm.trial.design import design_in_words
-
-    rows = design_in_words(design)
+    rows = design.in_words()
     show_table(f"Trial {name} created; its design is now fixed", ("parameter", "value"), rows, words=2)
 
 
@@ -180,7 +178,7 @@ def tell_csv(
     with _found(store, name) as trial:
         answers = trial.tell_csv(file, actor)
     if as_json:
-        emit_json({"rows": [asdict(answer) for answer in answers]})
+        emit_json({"rows": [answer.to_json() for answer in answers]})
     else:
         rows = [(str(answer.line), answer.assignment, str(answer.status)) for answer in answers]
         show_table(f"{len(rows)} outcomes", ("line", "assignment", "status"), rows, words=3)
@@ -191,7 +189,7 @@ def waiting(store: Place, name: Name, as_json: Json = False) -> None:
     with _found(store, name) as trial:
         found = trial.open_assignments()
     if as_json:
-        emit_json({"open": [asdict(one) for one in found]})
+        emit_json({"open": [one.to_json() | {"id": one.id} for one in found]})
     else:
         rows = [(one.id, one.arm, one.assigned_at, one.due_at or "") for one in found]
         show_table(f"{len(rows)} outcomes awaited", ("assignment", "arm", "assigned", "due"), rows, words=4)
@@ -203,7 +201,7 @@ def withdraw(
     """Take a person out of the trial, by the rule of its design."""
     with _found(store, name) as trial:
         answer = trial.withdraw(assignment, reason, actor)
-    _answer(answer, "recorded; its batch is closed and stays as it is" if answer == "late" else answer, as_json)
+    _answer(answer, "recorded; its stage is closed and stays as it is" if answer == "late" else answer, as_json)
 
 
 def correct(
@@ -215,7 +213,7 @@ def correct(
     actor: Actor = STAFF,
     as_json: Json = False,
 ) -> None:
-    """Correct an outcome; it counts until its batch closes."""
+    """Correct an outcome; it counts until its stage is released."""
     with _found(store, name) as trial:
         answer = trial.correct(assignment, outcome, reason, actor)
     _answer(answer, "recorded, but too late to be used" if answer == "late" else answer, as_json)
@@ -270,10 +268,16 @@ def ledger(store: Place, name: Name, as_json: Json = False) -> None:
         emit_json(found)
         return
     rows = [
-        (line["arm"], str(line["batch"]), str(line["size"]), number(line["value"]), str(line["terms"]["mechanism"]))
+        (
+            str(line["stage"]),
+            " − ".join(line["arms"]),
+            " + ".join(map(str, line["sizes"])),
+            number(line["value"]),
+            str(line["terms"]["mechanism"]),
+        )
         for line in found["releases"]
     ]
-    show_table(f"Releases of {name}", ("arm", "batch", "people", "noisy sum", "noise"), rows)
+    show_table(f"Releases of {name}", ("stage", "arm", "people", "noisy sum", "noise"), rows)
     spent = found.get("epsilon_exact") or found.get("rho_spent")
     say(f"Promised: {found['promised']}.", *([f"Spent for any one person: {spent}."] if spent else []), found["why"])
     say(*(f"Assumed: {said}" for said in found["assumptions"]))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bestarm.files import replacing
-from bestarm.planning.costs import lower_bound
 from bestarm.planning.planner import FREE_WITHIN, Plan
+from bestarm.release import Privacy
+from bestarm.theory import lower_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,9 +57,9 @@ def _draw_curves(axes: Axes, plan: Plan) -> None:
         capsize=3,
         label=f"on average (± 2 standard errors, {plan.runs} simulated trials)",
     )
-    if plan.lower_bound_refined > 0:  # a risk of 1/2 or more can be had for nothing, which no log scale shows
+    if plan.lower_bound_refined:  # a risk of 1/2 or more can be had for nothing, which no log scale shows
         fine = np.geomspace(budgets[0], budgets[-1], 80).tolist()
-        bound = [lower_bound(plan.algorithm, plan.means, epsilon, plan.delta) for epsilon in fine]
+        bound = [lower_bound(plan.means, Privacy.of(plan.privacy, epsilon), plan.delta) or 0.0 for epsilon in fine]
         axes.plot(fine, bound, color="black", linestyle="-.", label="no method can do with fewer (refined bound)")
     axes.axhline(plan.without_privacy, color=GREY, linestyle=":", label="same design, no privacy")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bestarm.planning.costs import CLOSER_LOOK, WITHOUT_PRIVACY, Simulator
-from bestarm.planning.question import Question
+from bestarm.planning.costs import CLOSER_LOOK, Simulator
+from bestarm.planning.question import WEAKEST_PRIVACY, Question
 
 STRONGEST_PRIVACY = 1e-6
 SMALLEST_GAP = 1e-6
@@ -24,35 +24,35 @@ def smallest_epsilon(simulator: Simulator, question: Question, participants: int
     """The strongest privacy (smallest epsilon) that this many people afford, or None if they are too few for any."""
 
     def enough(epsilon: float) -> bool:
-        return _mostly_ends(simulator, question.means, epsilon, participants)
+        return _mostly_ends(simulator, question.with_epsilon(epsilon), participants)
 
     def too_few(epsilon: float) -> bool:
-        return simulator.bound(question.means, epsilon) > participants
+        return (question.with_epsilon(epsilon).lower_bound() or 0.0) > participants
 
-    return _smallest(enough, too_few, STRONGEST_PRIVACY, WITHOUT_PRIVACY)
+    return _smallest(enough, too_few, STRONGEST_PRIVACY, WEAKEST_PRIVACY)
 
 
-def smallest_gap(simulator: Simulator, question: Question, epsilon: float, participants: int) -> float | None:
+def smallest_gap(simulator: Simulator, question: Question, participants: int) -> float | None:
     """The smallest lead of the best arm that this many people resolve, or None if they resolve none."""
 
     def enough(gap: float) -> bool:
-        return _mostly_ends(simulator, question.with_gap(gap).means, epsilon, participants)
+        return _mostly_ends(simulator, question.with_gap(gap), participants)
 
     def too_few(gap: float) -> bool:
-        return simulator.bound(question.with_gap(gap).means, epsilon) > participants
+        return (question.with_gap(gap).lower_bound() or 0.0) > participants
 
     return _smallest(enough, too_few, SMALLEST_GAP, question.widest_gap)
 
 
-def _mostly_ends(simulator: Simulator, means: tuple[float, ...], epsilon: float, participants: int) -> bool:
+def _mostly_ends(simulator: Simulator, question: Question, participants: int) -> bool:
     """Whether 90 % of trials end within this many participants.
 
     Where the share is too near to tell, more trials are simulated: else the search would stop where it is lucky.
     """
-    runs = simulator.runs
-    share = simulator.share_within(means, epsilon, participants, runs)
+    runs = question.runs
+    share = simulator.share_within(question, participants, runs)
     if abs(share - CONFIDENCE) < 3.0 * math.sqrt(CONFIDENCE * (1.0 - CONFIDENCE) / runs):
-        share = simulator.share_within(means, epsilon, participants, runs * CLOSER_LOOK)
+        share = simulator.share_within(question, participants, runs * CLOSER_LOOK)
     return share >= CONFIDENCE
 
 

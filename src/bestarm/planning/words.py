@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from bestarm.planning.costs import is_private
 from bestarm.planning.inverse import CONFIDENCE, TOLERANCE
 from bestarm.planning.planner import FREE_WITHIN, Plan
 from bestarm.policy.catalogue import find
@@ -46,8 +45,10 @@ def _where_they_go(plan: Plan) -> str:
 
 
 def _against_the_bound(plan: Plan) -> str:
+    if plan.lower_bound_refined is None:
+        return "No lower bound is known for a design with a smallest difference that matters."
     ratio = plan.expected_samples / plan.lower_bound_refined if plan.lower_bound_refined > 0 else math.inf
-    time = "T_ε" if is_private(plan.algorithm) else "T*_KL"
+    time = "T_ε" if plan.private else "T*_KL"
     return (
         f"No method with the same promises can do with fewer than {_people(plan.lower_bound_refined)} on average "
         f"(lower bound {time} · kl(1−δ, δ)); this design needs {ratio:.2g} times as many."
@@ -55,7 +56,7 @@ def _against_the_bound(plan: Plan) -> str:
 
 
 def _price_of_privacy(plan: Plan) -> str:
-    if not is_private(plan.algorithm):
+    if not plan.private:
         return f"Privacy has no price here, because {plan.algorithm} protects nobody; ε plays no part in its numbers."
     extra = plan.expected_samples / plan.without_privacy
     if extra < 1.01:
@@ -104,7 +105,7 @@ def _turned_round(plan: Plan) -> list[str]:
         if plan.smallest_gap is not None
         else f"{people.capitalize()} resolve no gap at ε = {plan.epsilon:g}, not even a best arm that always succeeds."
     )
-    return [privacy, gap] if is_private(plan.algorithm) else [gap]
+    return [privacy, gap] if plan.private else [gap]
 
 
 def _cautions(plan: Plan) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
-from bestarm.errors import InputError
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray, Record
 from bestarm.rules import fingerprint, rule
 
@@ -24,34 +24,12 @@ NOBODY: Final = -2
 UNDECIDED: Final = -1
 """`over` answers this while the evidence does not suffice."""
 
-PRIVACY_MODELS: Final = ("pure", "none", "local", "zcdp")
-
 
 class State(Protocol):
     """The least a state holds; every algorithm's own NamedTuple adds to it."""
 
     @property
     def record(self) -> Record: ...
-
-
-@dataclass(frozen=True)
-class Design:
-    """What is fixed before the first person: the number of arms, the risk, and the promise of privacy.
-
-    `epsilon` is the budget of the pure and the local model, `rho` that of zCDP; `indifference` is the gap below which
-    two arms count as equally good; `beta` is the leader's share in Top Two sampling and `s` the exponent of the
-    paper's thresholds. `binary` says that outcomes are 0 or 1 (or become so by a coin) rather than anything in [0, 1].
-    """
-
-    arms: int
-    delta: float
-    epsilon: float
-    privacy: str = "pure"
-    rho: float | None = None
-    indifference: float = 0.0
-    beta: float = 0.5
-    s: float = 2.0
-    binary: bool = True
 
 
 class Standing(NamedTuple):
@@ -76,8 +54,8 @@ class Algorithm:
     """Whether its error rate has a proof; heuristics say so wherever their results are shown."""
     privacy: tuple[str, ...]
     """The privacy models it can promise, the default first."""
-    constants: Callable[[Design], Any]
-    """Everything computed once from the design: a NamedTuple of numbers and arrays."""
+    constants: Callable[[Numbers], Any]
+    """Everything computed once from the design's numbers: a NamedTuple of numbers and arrays."""
     start: Callable[[Any], Any]
     """The state before the first person, from the constants."""
     over: Callable[[Any, Any], int]
@@ -111,19 +89,6 @@ class Algorithm:
     def fingerprint(self) -> str:
         """Changes with every edit of a rule, of a constant that a rule reads, or of the composition."""
         return fingerprint(self.constants, *self.rules.values())
-
-    def check(self, design: Design) -> None:
-        """Refuse a design that this algorithm cannot keep its promise for."""
-        if design.privacy not in self.privacy:
-            allowed = ", ".join(self.privacy)
-            raise InputError(
-                f"The algorithm {self.name} does not offer the privacy model {design.privacy!r}; it offers: {allowed}."
-            )
-        if design.indifference > 0 and not self.supports_indifference:
-            raise InputError(
-                f"The algorithm {self.name} has no indifference zone; use one of the evidence algorithms, "
-                "or leave --indifference out."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

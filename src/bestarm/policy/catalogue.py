@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.policy import elimination, evidence, evidence_report, explain, sampling, standings, stopping
-from bestarm.policy.algorithm import Algorithm, Batched, remember_nothing
+from bestarm.policy import elimination, explain, sampling, standings, stopping
+from bestarm.policy.algorithm import Algorithm, Batched, Staged, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
+from bestarm.policy.coin import policy as coin
+from bestarm.policy.coin import report as coin_report
+from bestarm.policy.coin.constants import coin_of_design
 
 PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
@@ -173,73 +176,31 @@ def ttucb_published() -> Batched:
     )
 
 
-def evidence_top_two(
-    name: str,
-    summary: str,
-    constants: Callable[..., Any],
-    privacy: tuple[str, ...],
-    binarises: bool = False,
-) -> Batched:
-    """Evidence Top Two: bets on releases, in stages of a few large batches."""
-    return Batched(
-        name=name,
-        summary=summary,
+def evidence() -> Staged:
+    """The default: coin evidence, proven whatever drifts."""
+    return Staged(
+        name="evidence",
+        revision=2,
+        summary="Coin evidence (the default): bets on releases of randomised stages, valid under drift",
         source=EVIDENCE,
         proven=True,
-        privacy=privacy,
-        constants=constants,
-        start=evidence.start_evidence,
-        size=evidence.size_of_stage,
-        recruit=evidence.recruit_side_by_side,
-        assigned=remember_nothing,
-        released=evidence.weigh_release,
-        over=evidence.only_one_left,
-        explain=evidence_report.explain_evidence,
-        holds=True,
+        privacy=("pure", "none", "local", "zcdp"),
+        constants=coin_of_design,
+        start=coin.start_coin,
+        open_stage=coin.open_stage,
+        extent=coin.extent,
+        settle=coin.settle,
+        over=coin.over,
+        explain=coin_report.explain,
+        standings=coin_report.standings,
         noise="discrete",
-        binarises=binarises,
-        supports_indifference=True,
-        standings=evidence_report.evidence_standings,
     )
 
 
-def evidence_default() -> Batched:
-    """The default: the sharper form that the outcomes allow."""
-    return evidence_top_two(
-        "evidence",
-        "Evidence Top Two (the default): likelihood form for binary outcomes, tilted form for others",
-        evidence.evidence_constants,
-        ("pure", "none", "local", "zcdp"),
-    )
-
-
-def evidence_tilted() -> Batched:
-    """For any outcomes in [0, 1]."""
-    return evidence_top_two(
-        "evidence-tilted",
-        "Evidence Top Two, tilted form: any outcomes in [0, 1] as they are",
-        evidence.tilted_constants,
-        ("pure", "none", "local", "zcdp"),
-    )
-
-
-def evidence_likelihood() -> Batched:
-    """For binary outcomes, and others made binary."""
-    return evidence_top_two(
-        "evidence-likelihood",
-        "Evidence Top Two, likelihood form: binary outcomes, others made binary by a coin",
-        evidence.likelihood_constants,
-        ("pure", "none", "local"),
-        binarises=True,
-    )
-
-
-CATALOGUE: dict[str, Algorithm] = {
-    algorithm.name: algorithm
+REVISIONS: dict[str, Algorithm] = {
+    algorithm.identity: algorithm
     for algorithm in (
-        evidence_default(),
-        evidence_tilted(),
-        evidence_likelihood(),
+        evidence(),
         adap_tt(),
         adap_tt_nonprivate(),
         ttucb(),
@@ -249,12 +210,27 @@ CATALOGUE: dict[str, Algorithm] = {
         ttucb_published(),
     )
 }
+"""Every revision that trials may run under, older ones first, by its identity."""
+
+GONE: dict[str, str] = {"evidence@1": "0.1"}
+"""Revisions that are not here any more, and the version of bestarm that can go on with their trials."""
+
+CATALOGUE: dict[str, Algorithm] = {algorithm.name: algorithm for algorithm in REVISIONS.values()}
+"""The newest revision of every algorithm, by its name."""
 
 
 def find(algorithm: str | Algorithm) -> Algorithm:
-    """The algorithm of that name; one's own passes through."""
+    """The algorithm of that name, the newest unless the name ends in a revision (evidence@1); one's own passes."""
     if isinstance(algorithm, Algorithm):
         return algorithm
-    if algorithm not in CATALOGUE:
-        raise InputError(f"There is no algorithm {algorithm!r}; there are: {', '.join(CATALOGUE)}.")
-    return CATALOGUE[algorithm]
+    name, _, revision = algorithm.partition("@")
+    if name not in CATALOGUE:
+        raise InputError(f"There is no algorithm {name!r}; there are: {', '.join(CATALOGUE)}.")
+    if not revision:
+        return CATALOGUE[name]
+    if algorithm in GONE:
+        raise InputError(f"{algorithm} is not here any more; bestarm {GONE[algorithm]} can go on with its trials.")
+    if algorithm not in REVISIONS:
+        there = ", ".join(identity for identity, one in REVISIONS.items() if one.name == name)
+        raise InputError(f"There is no revision {revision} of the algorithm {name} here; there are: {there}.")
+    return REVISIONS[algorithm]

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.policy.algorithm import NOBODY, UNDECIDED, Design
+from bestarm.policy.algorithm import NOBODY, UNDECIDED
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray, IntArray, Record, new_record
 from bestarm.rules import rule
 
@@ -40,9 +41,9 @@ class Elimination(NamedTuple):
     """One number: R_e, the size of every batch of the epoch."""
 
 
-def elimination_constants(design: Design) -> EliminationConstants:
+def elimination_constants(design: Numbers) -> EliminationConstants:
     """Constants of DP-SE."""
-    return EliminationConstants(design.arms, design.epsilon, design.delta)
+    return EliminationConstants(design.arms, design.budget, design.delta)
 
 
 @rule
@@ -67,7 +68,7 @@ def start_elimination(constants: EliminationConstants) -> Elimination:
     """Every arm active, epoch 1."""
     arms = constants.arms
     first_size = np.full(1, size_of_epoch(1, arms, constants))
-    return Elimination(new_record(arms, 0), np.zeros(arms), np.full(arms, 1), np.full(1, 1), first_size)
+    return Elimination(new_record(arms), np.zeros(arms), np.full(arms, 1), np.full(1, 1), first_size)
 
 
 @rule

@@ -38,15 +38,11 @@ class Record(NamedTuple):
     """Size of the batch released last."""
     last_value: FloatArray
     """The release made last."""
-    sizes: IntArray
-    """Size of each released batch, arm by batch; no columns for algorithms that look at sums only."""
-    values: FloatArray
-    """Each release, arm by batch; no columns for algorithms that look at sums only."""
 
 
 @rule(allocates=True)
-def new_record(arms: int, history: int) -> Record:
-    """An empty record that remembers up to `history` single releases of each arm."""
+def new_record(arms: int) -> Record:
+    """An empty record."""
     return Record(
         np.zeros(arms, np.int64),
         np.zeros(arms, np.int64),
@@ -57,8 +53,6 @@ def new_record(arms: int, history: int) -> Record:
         np.zeros(arms),
         np.zeros(arms, np.int64),
         np.zeros(arms),
-        np.zeros((arms, history), np.int64),
-        np.zeros((arms, history)),
     )
 
 
@@ -79,11 +73,7 @@ def assign(record: Record, arm: int, people: int) -> None:
 @rule
 def release(record: Record, arm: int, size: int, value: float) -> None:
     """Enter the release of the arm's oldest unreleased batch: `size` outcomes with noisy sum `value`."""
-    batch = record.released[arm]
-    if batch < record.sizes.shape[1]:
-        record.sizes[arm, batch] = size
-        record.values[arm, batch] = value
-    record.released[arm] = batch + 1
+    record.released[arm] += 1
     record.counted[arm] += size
     record.total[arm] += value
     record.last_size[arm] = size

@@ -52,7 +52,7 @@ class TopTwo(NamedTuple):
 @rule(allocates=True)
 def start_estimates(constants: SamplingConstants) -> Estimates:
     """The state of rules that need estimates only."""
-    return Estimates(new_record(constants.arms, 0), np.zeros(constants.arms))
+    return Estimates(new_record(constants.arms), np.zeros(constants.arms))
 
 
 @rule(allocates=True)
@@ -61,7 +61,7 @@ def start_top_two(constants: SamplingConstants) -> TopTwo:
     arms = constants.arms
     leader = np.full(1, -1)
     led = np.zeros(arms, np.int64)
-    return TopTwo(new_record(arms, 0), np.zeros(arms), leader, led, np.zeros(arms, np.int64), np.zeros(arms))
+    return TopTwo(new_record(arms), np.zeros(arms), leader, led, np.zeros(arms, np.int64), np.zeros(arms))
 
 
 @rule

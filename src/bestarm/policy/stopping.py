@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from bestarm.policy.algorithm import UNDECIDED, Design
+from bestarm.policy.algorithm import UNDECIDED
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray, Record
 from bestarm.policy.sampling import TopTwo, first_release_missing, highest, people_counted
 from bestarm.policy.thresholds import MAX_PHASES, c_gauss, c_phases, laplace_logs
@@ -40,29 +41,29 @@ class HasMean(Protocol):
     def mean(self) -> FloatArray: ...
 
 
-def private_glr_constants(design: Design) -> GLRConstants:
+def private_glr_constants(design: Numbers) -> GLRConstants:
     """Constants of `private_glr`."""
     table = c_phases(design.arms, design.delta / 2, design.s)
     logs = laplace_logs(design.arms, design.delta, design.s)
-    return GLRConstants(design.arms, design.epsilon, design.delta, design.beta, table, logs)
+    return GLRConstants(design.arms, design.budget, design.delta, design.beta, table, logs)
 
 
-def phase_glr_constants(design: Design) -> GLRConstants:
+def phase_glr_constants(design: Numbers) -> GLRConstants:
     """Constants of `phase_glr`."""
     table = c_phases(design.arms, design.delta, design.s)
     return GLRConstants(design.arms, math.inf, design.delta, design.beta, table, table[0])
 
 
-def ttucb_constants(design: Design) -> GLRConstants:
+def ttucb_constants(design: Numbers) -> GLRConstants:
     """Constants of `ttucb_glr`: there are no phases, and so one C_G for all."""
     table = 2 * c_gauss(np.full((1, 1), math.log((design.arms - 1) / design.delta) / 2))
     return GLRConstants(design.arms, math.inf, design.delta, design.beta, table, table[0])
 
 
-def published_constants(design: Design) -> GLRConstants:
+def published_constants(design: Numbers) -> GLRConstants:
     """Constants of the published variants, whose thresholds use no C_G."""
     nothing = np.zeros((1, 1))
-    return GLRConstants(design.arms, design.epsilon, design.delta, design.beta, nothing, nothing[0])
+    return GLRConstants(design.arms, design.budget, design.delta, design.beta, nothing, nothing[0])
 
 
 @rule

@@ -11,13 +11,16 @@ from fractions import Fraction
 from typing import Final, Protocol
 
 from bestarm.errors import InputError
+from bestarm.exact import text_of
 from bestarm.privacy.coins import Coins
-from bestarm.privacy.encoding import Encoder, text_of
+from bestarm.privacy.encoding import Encoder
 from bestarm.privacy.noise import LiveNoise, SeededNoise
 from bestarm.privacy.reach import STORED_BITS, gaussian_fits, laplace_fits
+from bestarm.release.laws import LOCAL, PURE, ZCDP, Law
+from bestarm.release.models import Privacy, law_of
 
 MOST_PEOPLE: Final = 2**40
-"""The most people one sum is taken over; no trial asks for a larger batch."""
+"""The most people one sum is taken over; no trial asks for a larger stage."""
 COIN_SAMPLER: Final = "bestarm keyed coins (HMAC-SHA256)"
 
 
@@ -31,14 +34,15 @@ class Door(Protocol):
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Noise for sums of encoded outcomes. `budget` is what one outcome may cost: epsilon, or rho for zCDP.
+    """Noise for sums of encoded outcomes, of the law that is promised. `budget` is what one outcome may cost, exactly:
+    epsilon, or rho for zCDP.
 
     One outcome changes a sum by at most `encoder.grid`. Pure: discrete Laplace of scale grid/epsilon. zCDP: discrete
     Gaussian with variance parameter grid^2/(2 rho). Local: the outcomes were randomised one by one when they were
     encoded, and the sum is released as it is. None: as it is, with no promise.
     """
 
-    model: str
+    law: Law
     budget: Fraction | None
     encoder: Encoder
     noise: LiveNoise | SeededNoise
@@ -49,9 +53,9 @@ class Mechanism:
 
     def release(self, total: int) -> int:
         """The noisy sum, in integer steps."""
-        if self.model == "pure":
+        if self.law.kind == PURE:
             return total + self.noise.laplace(self._laplace_scale())
-        if self.model == "zcdp":
+        if self.law.kind == ZCDP:
             return total + self.noise.gaussian(self._gaussian_variance())
         return total
 
@@ -59,18 +63,18 @@ class Mechanism:
         """What the ledger says of each release: the law of its noise, in outcome units, and what it costs."""
         grid = self.encoder.grid
         terms: dict[str, str | None] = {"mechanism": "no noise", "epsilon": None, "scale": None, "sampler": None}
-        if self.model == "pure":
+        if self.law.kind == PURE:
             used = self.noise.laplace_scale_used(self._laplace_scale()) / grid
             sampler = self.noise.laplace_sampler(self._laplace_scale())
             terms |= {"mechanism": "discrete Laplace", "scale": _short(used), "sampler": sampler}
-        elif self.model == "zcdp":
+        elif self.law.kind == ZCDP:
             variance = self.noise.gaussian_variance_used(self._gaussian_variance()) / grid**2
             sampler = self.noise.gaussian_sampler(self._gaussian_variance())
             terms |= {"mechanism": "discrete Gaussian", "variance": _short(variance), "sampler": sampler}
-        elif self.model == "local":
+        elif self.law.kind == LOCAL:
             terms |= {"mechanism": "randomised response", "sampler": COIN_SAMPLER}
-        if self.budget is not None and self.model != "none":
-            terms["rho" if self.model == "zcdp" else "epsilon"] = text_of(self.budget)
+        if self.budget is not None:
+            terms["rho" if self.law.kind == ZCDP else "epsilon"] = text_of(self.budget)
         return terms
 
     def check_fit(self, people: int = MOST_PEOPLE) -> None:
@@ -83,12 +87,12 @@ class Mechanism:
         if room <= 0:
             raise InputError(f"A sum over {people} people does not fit the 64-bit integers that are stored.")
         fits = True
-        if self.model == "pure":
+        if self.law.kind == PURE:
             fits = laplace_fits(self.noise.laplace_scale_used(self._laplace_scale()), room)
-        elif self.model == "zcdp":
+        elif self.law.kind == ZCDP:
             fits = gaussian_fits(self.noise.gaussian_variance_used(self._gaussian_variance()), room)
         if not fits:
-            name = "rho" if self.model == "zcdp" else "epsilon"
+            name = "rho" if self.law.kind == ZCDP else "epsilon"
             raise InputError(
                 f"{name} is {text_of(self._spend())} for one outcome, which is too small: "
                 "its noise might not fit the 64-bit integers that are stored."
@@ -112,10 +116,17 @@ def _short(number: Fraction) -> str:
     return repr(near) if Fraction(near) == number and not near.is_integer() else text_of(number)
 
 
-def live_mechanism(model: str, budget: Fraction | None, encoding: str, noise: object) -> Mechanism:
+def mechanism_of(privacy: Privacy, encoding: str, noise: LiveNoise | SeededNoise) -> Mechanism:
+    """The mechanism that keeps what is promised of one outcome, for outcomes that become integers in this way."""
+    law = law_of(privacy, encoding)
+    encoder = Encoder(encoding, privacy.budget if law.kind == LOCAL else None)
+    return Mechanism(law, privacy.budget, encoder, noise)
+
+
+def live_mechanism(privacy: Privacy, encoding: str, noise: object) -> Mechanism:
     """The mechanism of a live trial; refuses noise that is not live, and a budget whose noise might not fit."""
     if not isinstance(noise, LiveNoise):
         raise InputError("A live trial takes live noise only; seeded noise would let anyone with the seed undo it.")
-    mechanism = Mechanism(model, budget, Encoder(encoding, budget if model == "local" else None), noise)
+    mechanism = mechanism_of(privacy, encoding, noise)
     mechanism.check_fit()
     return mechanism

@@ -1,6 +1,5 @@
-"""The laws of releases: noise, probabilities and guarantees of each privacy model. Public; no sampler here."""
+"""The laws of releases: noise and probabilities of each privacy model. Public; no sampler here."""
 
-from bestarm.release.guarantee import Guarantee, approximate_epsilon, guarantee
 from bestarm.release.laws import (
     LOCAL,
     NONE,
@@ -20,19 +19,24 @@ from bestarm.release.laws import (
     pure_law,
     zcdp_law,
 )
+from bestarm.release.models import GRID, GRID_BITS, NO_PRIVACY, PRIVACY_MODELS, Privacy, grid_of, law_of
 
 __all__ = [
+    "GRID",
+    "GRID_BITS",
     "LOCAL",
     "NONE",
+    "NO_PRIVACY",
+    "PRIVACY_MODELS",
     "PURE",
     "ZCDP",
-    "Guarantee",
     "Law",
-    "approximate_epsilon",
+    "Privacy",
     "bet_cap",
     "counted_mean",
-    "guarantee",
+    "grid_of",
     "has_pmf",
+    "law_of",
     "local_law",
     "log_mgf",
     "log_outcome_mgf",

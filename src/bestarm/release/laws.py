@@ -3,7 +3,8 @@
 A release is R = (sum of n outcomes) + Z, in outcome units. Under the pure and the zCDP model Z is central noise on the
 grid of 2^-bits; under the local model every single outcome was flipped at random before it was counted, and without
 privacy there is no Z. The evidence uses only what this module states: the log-mgf of Z, the probability of a release
-when outcomes are binary, the largest bet, and the variance. Nothing here draws noise. (spec: evidence)
+when outcomes are binary, the largest bet, and the variance. Nothing here draws noise.
+What they are needed for: docs/evidence-proof.md.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from bestarm.checks import EPSILON, RHO
 from bestarm.errors import InputError
 from bestarm.release.binomial import log_point, tail_over_point
 from bestarm.rules import rule
@@ -32,7 +34,7 @@ class Law(NamedTuple):
     budget: float
     """epsilon of the pure and the local model, rho of zCDP, infinite without privacy."""
     step: float
-    """The grid of central noise, 2^-bits; 1 for binary and binarised outcomes."""
+    """The grid of outcomes and central noise, 2^-bits; 1 for binary and binarised outcomes."""
     slope: float
     """What a true mean contributes to the mean of what is counted: slope m + offset. (1, 0) but for the local model."""
     offset: float
@@ -40,29 +42,23 @@ class Law(NamedTuple):
 
 def pure_law(epsilon: float, bits: int = 0) -> Law:
     """Discrete Laplace noise of scale 1/epsilon on the grid of 2^-bits: each release is epsilon-DP."""
-    return Law(PURE, _positive("epsilon", epsilon), 2.0 ** -_bits(bits), 1.0, 0.0)
+    return Law(PURE, EPSILON.plainly(epsilon), 2.0 ** -_bits(bits), 1.0, 0.0)
 
 
-def no_privacy() -> Law:
-    """The exact sum is released."""
-    return Law(NONE, math.inf, 1.0, 1.0, 0.0)
+def no_privacy(bits: int = 0) -> Law:
+    """The exact sum of outcomes on the grid of 2^-bits is released."""
+    return Law(NONE, math.inf, 2.0 ** -_bits(bits), 1.0, 0.0)
 
 
 def local_law(epsilon: float) -> Law:
     """Randomised response: a binary outcome is reported truthfully with probability e^eps / (e^eps + 1)."""
-    truthful = 1.0 / (1.0 + math.exp(-_positive("epsilon", epsilon)))
+    truthful = 1.0 / (1.0 + math.exp(-EPSILON.plainly(epsilon)))
     return Law(LOCAL, epsilon, 1.0, 2.0 * truthful - 1.0, 1.0 - truthful)
 
 
 def zcdp_law(rho: float, bits: int = 0) -> Law:
     """Discrete Gaussian noise with parameter sigma^2 = 1/(2 rho) on the grid of 2^-bits: each release is rho-zCDP."""
-    return Law(ZCDP, _positive("rho", rho), 2.0 ** -_bits(bits), 1.0, 0.0)
-
-
-def _positive(name: str, value: float) -> float:
-    if not (value > 0 and math.isfinite(value)):
-        raise InputError(f"{name} is {value}, but it has to be a positive finite number.")
-    return float(value)
+    return Law(ZCDP, RHO.plainly(rho), 2.0 ** -_bits(bits), 1.0, 0.0)
 
 
 def _bits(bits: int) -> int:
@@ -154,7 +150,7 @@ def log_binomial(n: float, m: float, r: float) -> float:
 
 @rule(inline=False)
 def log_binomial_laplace(n: float, m: float, r: float, epsilon: float) -> float:
-    """log P(Bin(n, m) + Z = r), Z discrete Laplace: the closed form of spec: evidence, in logs.
+    """log P(Bin(n, m) + Z = r), Z discrete Laplace: the closed form of docs/evidence-proof.md, in logs.
 
     The counts k <= r and the counts k > r are summed apart. Each sum is a binomial tail under a tilted mean; at least
     one of the two tails begins beyond its mean, where it is the point probability at r times a moderate ratio.

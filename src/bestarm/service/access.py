@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, cast
 
 import sqlalchemy as sa
@@ -43,9 +44,21 @@ class Grant:
     trial: str | None
     """The one trial it is for; None for all."""
     label: str
-    """Who or what holds it; stands in the log as the actor."""
+    """Who or what holds it."""
     created_at: int
     expires_at: int | None
+    parent: int | None = None
+    """The token or one-time link that let a session in."""
+
+    @property
+    def actor(self) -> str:
+        """Who stands in the log. Two tokens of one label are two; a token and the sessions it let in are one."""
+        return f"{self.label} #{self.id if self.parent is None else self.parent}"
+
+    @property
+    def created(self) -> str:
+        """When it was made, as ISO 8601, UTC."""
+        return datetime.fromtimestamp(self.created_at, UTC).isoformat()
 
     def may(self, role: Role) -> bool:
         """Whether it covers what this role may do."""
@@ -191,10 +204,18 @@ def csrf_token(session_secret: str) -> str:
 
 
 def _hashed(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+    # What is no text is no secret of ours either, and is to be told so like any other.
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
 def _grant(row: Any) -> Grant:
     return Grant(
-        row.id, cast(Kind, row.kind), cast(Role, row.role), row.trial, row.label, row.created_at, row.expires_at
+        row.id,
+        cast(Kind, row.kind),
+        cast(Role, row.role),
+        row.trial,
+        row.label,
+        row.created_at,
+        row.expires_at,
+        row.parent,
     )

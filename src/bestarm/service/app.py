@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from bestarm import __version__
 from bestarm.errors import BestArmError
@@ -26,6 +27,7 @@ from bestarm.storage import open_store
 from bestarm.storage.contract import Store
 
 STATIC = Path(__file__).parent / "static"
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 ABOUT = (
     "Trials that find the best of several options with proven privacy. Outcomes go in and never come out; what is "
     "shown follows from noisy releases alone. Asking and telling are safe to repeat."
@@ -66,7 +68,20 @@ def create_app(store: str | Path | Store, planner: Planner | None = None) -> Fas
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    return _refused(request, refusal_of(error))
+    refusal = refusal_of(error)
+    if refusal.status == 405:
+        refusal.headers["Allow"] = ", ".join(_allowed(request))
+    return _refused(request, refusal)
+
+
+def _allowed(request: Request) -> list[str]:
+    # Every route is asked: a router names the methods of the first one that fits, and an address may have several.
+    # None fits an address of files, which has been taken apart on the way to them.
+    def fits(method: str) -> bool:
+        asked = {**request.scope, "method": method}
+        return any(route.matches(asked)[0] is Match.FULL for route in request.app.router.routes)
+
+    return [method for method in METHODS if fits(method)] or ["GET", "HEAD"]
 
 
 def _refused(request: Request, refusal: Refusal) -> Response:

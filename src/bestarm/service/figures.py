@@ -1,92 +1,13 @@
-"""Figures of the pages as inline SVG. Positions are percentages, so that lines stretch and letters do not."""
+"""The figure of the plan page. The figures of a trial are those of its report: `bestarm.trial.figures`."""
 
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import Any
 
 from markupsafe import Markup
 
-from bestarm.trial.public import Estimate, PublicView, in_outcome_units
-
-COLOURS = 7
-"""Arms take the classes arm-0 to arm-6 in turn; the stylesheet gives each its colour."""
-MOST_SHOWN = 400
-"""Releases drawn; the last ones, if there are more."""
-
-
-def outcome_range(view: PublicView) -> tuple[float, float]:
-    """The outcome's bounds, in its own units."""
-    units = in_outcome_units(view.design)
-    low, high = sorted((units(0.0, 1), units(1.0, 1)))
-    return low, high
-
-
-def share_of(value: float, low: float, high: float) -> float:
-    """Where a value stands between two others, in percent, kept inside."""
-    return 100 * min(max((value - low) / (high - low), 0.0), 1.0)
-
-
-def estimate_bar(view: PublicView, estimate: Estimate) -> Markup:
-    """One arm's estimate with its interval, on the scale of the outcome."""
-    low, high = outcome_range(view)
-    if estimate.mean is None:
-        return _svg(26, "no release yet", _axis())
-    parts = [_axis()]
-    ink = f"arm-{estimate.arm % COLOURS}"
-    said = f"estimate {estimate.mean:.3g}"
-    if estimate.low is not None and estimate.high is not None:
-        left, right = share_of(estimate.low, low, high), share_of(estimate.high, low, high)
-        parts.append(f'<rect x="{left:.2f}%" y="8" width="{max(right - left, 0.5):.2f}%" height="10" rx="5" ')
-        parts.append(f'class="interval {ink}"/>')
-        said += f", between {estimate.low:.3g} and {estimate.high:.3g}"
-    parts.append(f'<circle cx="{share_of(estimate.mean, low, high):.2f}%" cy="13" r="6.5" class="dot {ink}"/>')
-    return _svg(26, said, "".join(parts))
-
-
-LINE_AT = 80.0
-"""Where the stopping line stands in an evidence bar, in percent; what is beyond has more than enough."""
-
-
-def evidence_bar(value: float, needed: float) -> Markup:
-    """How far the evidence has come towards the line."""
-    share = max(0.0, value / needed) if needed > 0 else 1.0
-    width = min(share * LINE_AT, 100.0)
-    kind = "reached" if share >= 1 else "growing"
-    bar = f'<rect x="0" y="6" width="{width:.2f}%" height="14" rx="4" class="evidence {kind}"/>'
-    line = f'<line x1="{LINE_AT}%" x2="{LINE_AT}%" y1="0" y2="26" class="finish"/>'
-    back = '<rect x="0" y="6" width="100%" height="14" rx="4" class="trough"/>'
-    return _svg(26, f"{100 * share:.0f} percent of what is needed", back + bar + line)
-
-
-def timeline(view: PublicView) -> Markup:
-    """Every release in order: its noisy mean, its size by the mark's area."""
-    shown = list(view.releases)[-MOST_SHOWN:]
-    if not shown:
-        return Markup()
-    units = in_outcome_units(view.design)
-    low, high = outcome_range(view)
-    # A small batch's noise can be far outside; such marks stand at the edge, hollow.
-    margin = 0.12 * (high - low)
-    bottom, top = low - margin, high + margin
-    biggest = max(r.size for r in shown)
-    parts = []
-    for value in (low, (low + high) / 2, high):
-        y = 100 - share_of(value, bottom, top)
-        parts.append(f'<line x1="9%" x2="100%" y1="{y:.2f}%" y2="{y:.2f}%" class="grid"/>')
-        parts.append(f'<text x="8%" y="{y:.2f}%" dy="4" text-anchor="end">{value:g}</text>')
-    for order, release in enumerate(shown):
-        mean = units(release.value, release.size) / release.size
-        x = 12 + 86 * (order + 0.5) / len(shown)
-        hollow = "" if bottom <= mean <= top else " hollow"
-        said = f"{view.labels[release.arm]}, batch {release.batch}: {release.size:,} people, noisy mean {mean:.3g}"
-        parts.append(
-            f'<circle cx="{x:.2f}%" cy="{100 - share_of(mean, bottom, top):.2f}%" '
-            f'r="{3 + 7 * (release.size / biggest) ** 0.5:.1f}" class="dot arm-{release.arm % COLOURS}{hollow}">'
-            f"<title>{escape(said)}</title></circle>"
-        )
-    return _svg(220, f"{len(shown)} releases in order, each batch's noisy mean", "".join(parts), "timeline")
+from bestarm.trial.figures import share_of, svg
 
 
 def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, shades: tuple[float, float]) -> Markup:
@@ -130,18 +51,9 @@ def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, shades: tu
     here = x_of(epsilon)
     parts.append(f'<line x1="{here:.2f}%" x2="{here:.2f}%" y1="4%" y2="88%" class="here"/>')
     parts.append(f'<circle cx="{here:.2f}%" cy="{y_of(expected):.2f}%" r="8" class="marker"/>')
-    return _svg(300, f"Participants by privacy budget; at epsilon {epsilon:g} about {expected:.0f}", "".join(parts))
+    said = f"Participants by privacy budget; at epsilon {epsilon:g} about {expected:.0f}"
+    return Markup(svg(300, said, parts))
 
 
 def _power(exponent: int) -> str:
     return f"{10**exponent:,}" if 0 <= exponent <= 5 else f"1e{exponent}"
-
-
-def _axis() -> str:
-    return '<line x1="0" x2="100%" y1="13" y2="13" class="grid"/>'
-
-
-def _svg(height: int, said: str, inside: str, kind: str = "") -> Markup:
-    return Markup(
-        f'<svg width="100%" height="{height}" role="img" aria-label="{escape(said)}" class="{kind}">{inside}</svg>'
-    )

@@ -18,6 +18,7 @@ from bestarm.service.access import Access, Grant, Role, csrf_token
 from bestarm.service.plans import Planner
 from bestarm.service.problems import Refusal, no_such_trial
 from bestarm.service.trials import Trials
+from bestarm.text import is_text
 from bestarm.trial.trial import Trial
 
 COOKIE = "bestarm_session"
@@ -102,7 +103,6 @@ def trial_for(role: Role) -> Callable[[Trials, Grant, str], Trial]:
 
 
 Viewer = Annotated[Grant, Depends(holder_as("viewer"))]
-Operator = Annotated[Grant, Depends(holder_as("operator"))]
 WholeAdmin = Annotated[Grant, Depends(whole_admin)]
 TrialToView = Annotated[Trial, Depends(trial_for("viewer"))]
 TrialToRun = Annotated[Trial, Depends(trial_for("operator"))]
@@ -140,6 +140,8 @@ async def own_form(request: Request, holder: Annotated[Grant, Depends(session_ho
     """The session's grant, for a form that carries the session's own mark."""
     await same_origin(request)
     fields = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    if not all(is_text(part) for field in fields.items() for part in field):
+        raise Refusal(422, "The form holds text that cannot be written as UTF-8, and nothing was done.")
     if not hmac.compare_digest(fields.get("csrf", "").encode(), request.state.csrf.encode()):
         raise Refusal(403, "This page is too old to be used; go back, load it again, and repeat what you did.")
     request.state.fields = fields

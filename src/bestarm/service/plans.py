@@ -6,21 +6,17 @@ it is there. A question that was answered before is answered at once.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import multiprocessing
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from bestarm.errors import InputError, OperationError
+from bestarm.errors import BestArmError, InputError, OperationError
 from bestarm.planning.question import Question
-from bestarm.policy.catalogue import find
-from bestarm.theory import bounds
-from bestarm.trial.design import DEFAULT_ALGORITHM
 
 KEPT: Final = 64
 """Answers kept."""
@@ -29,70 +25,27 @@ WAITING: Final = 8
 PATIENCE: Final = 300.0
 """Seconds after which a simulation is given up."""
 MOST_ARMS: Final = 50
-MOST_SAMPLES: Final = 10**7
+MOST_PARTICIPANTS: Final = 10**7
 
 
-@dataclass(frozen=True)
-class PlanQuestion:
-    """What a plan is asked about."""
-
-    epsilon: float
-    delta: float
-    means: tuple[float, ...] | None = None
-    arms: int | None = None
-    gap: float | None = None
-    base: float | None = None
-    algorithm: str = DEFAULT_ALGORITHM
-    runs: int = 200
-    seed: int = 0
-    participants: int | None = None
-
-    def check(self) -> None:
-        """Refuse at once what a simulation would refuse later."""
-        find(self.algorithm)
-        if (self.arms or len(self.means or ())) > MOST_ARMS:
-            raise InputError(f"A plan takes at most {MOST_ARMS} arms here; plan larger ones with `bestarm plan`.")
-        question = Question.ask(self.means, self.arms, self.gap, self.base)
-        bounds(question.means, self.epsilon, self.delta)
-        if self.participants is not None and self.participants < len(question.means):
-            raise InputError(f"{self.participants} participants cannot try {len(question.means)} arms.")
-
-    def command(self) -> list[str]:
-        """The options of `bestarm plan` that ask the same."""
-        options: dict[str, Any] = {
-            "--epsilon": self.epsilon,
-            "--delta": self.delta,
-            "--means": None if self.means is None else ",".join(map(repr, self.means)),
-            "--arms": self.arms,
-            "--gap": self.gap,
-            "--base": self.base,
-            "--algorithm": self.algorithm,
-            "--runs": self.runs,
-            "--seed": self.seed,
-            "--participants": self.participants,
-            "--max-samples": MOST_SAMPLES,
-        }
-        return [part for name, value in options.items() if value is not None for part in (name, str(value))]
-
-
-Compute = Callable[[PlanQuestion], dict[str, Any]]
+Compute = Callable[[Question], dict[str, Any]]
 
 
 class Planner:
     """Answers questions in the order in which they come."""
 
     def __init__(self, compute: Compute | None = None) -> None:
-        self._compute = compute or simulated
+        self._simulation = Simulation()
+        self._compute = compute or self._simulation
         self._pool: ThreadPoolExecutor | None = None
-        self._asked: OrderedDict[PlanQuestion, Future[dict[str, Any]]] = OrderedDict()
+        self._asked: OrderedDict[Question, Future[dict[str, Any]]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def ask(self, question: PlanQuestion) -> dict[str, Any] | None:
+    def ask(self, question: Question) -> dict[str, Any] | None:
         """The plan as plain data (`Plan.to_dict`); None while it is being computed."""
         with self._lock:
             answer = self._asked.get(question)
             if answer is None:
-                question.check()
                 answer = self._start(question)
             self._asked.move_to_end(question)
         if not answer.done():
@@ -102,7 +55,7 @@ class Planner:
                 self._asked.pop(question, None)  # what failed may be tried again
         return answer.result()
 
-    def _start(self, question: PlanQuestion) -> Future[dict[str, Any]]:
+    def _start(self, question: Question) -> Future[dict[str, Any]]:
         waiting = sum(not answer.done() for answer in self._asked.values())
         if waiting >= WAITING:
             raise OperationError(f"{waiting} other plans are being computed; ask again in a minute.")
@@ -115,7 +68,8 @@ class Planner:
         return answer
 
     def close(self) -> None:
-        """Let go of the thread; questions that wait for their turn are forgotten."""
+        """End what is being computed; questions that wait for their turn are forgotten."""
+        self._simulation.stop()
         with self._lock:
             pool, self._pool = self._pool, None
             if pool is not None:
@@ -123,16 +77,63 @@ class Planner:
             self._asked = OrderedDict((q, a) for q, a in self._asked.items() if a.done() and not a.cancelled())
 
 
-def simulated(question: PlanQuestion) -> dict[str, Any]:
-    """The answer of `bestarm plan --json`."""
-    command = [sys.executable, "-m", "bestarm.cli", "plan", "--json", *question.command()]
+def to_be_planned(means: Sequence[float] | None = None, **asked: Any) -> Question:
+    """The question, if it is small enough to be answered while somebody waits."""
+    if (asked.get("arms") or len(means or ())) > MOST_ARMS:
+        raise InputError(f"A plan takes at most {MOST_ARMS} arms here; plan larger ones with `bestarm plan`.")
+    return Question.ask(means, max_participants=MOST_PARTICIPANTS, **asked)
+
+
+class Simulation:
+    """Computes plans, each in a process of its own that can be stopped."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._process: BaseProcess | None = None
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def __call__(self, question: Question) -> dict[str, Any]:
+        """The plan; what is wrong with it comes back as it was raised there."""
+        process, connection = self._start(question)
+        try:
+            if not connection.poll(self._patience):
+                raise OperationError(f"This plan takes longer than {self._patience:g} seconds; ask for a larger gap.")
+            answer = connection.recv()
+        except EOFError as error:
+            raise OperationError("The plan could not be computed.") from error
+        finally:
+            process.kill()
+            process.join()
+            connection.close()
+        if isinstance(answer, BestArmError):
+            raise answer
+        found: dict[str, Any] = answer
+        return found
+
+    def _start(self, question: Question) -> tuple[BaseProcess, Connection]:
+        context = multiprocessing.get_context("spawn")
+        with self._lock:
+            if self._stopped:
+                raise OperationError("Nothing is planned here any more.")
+            ours, theirs = context.Pipe(duplex=False)
+            self._process = context.Process(target=_work, args=(question, theirs), daemon=True)
+            self._process.start()
+            theirs.close()
+            return self._process, ours
+
+    def stop(self) -> None:
+        """End the plan that is being computed, if any, and begin no other."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                self._process.kill()
+
+
+def _work(question: Question, connection: Connection) -> None:
+    from bestarm.planning import answer
+
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    except subprocess.TimeoutExpired as late:
-        raise OperationError(f"This plan takes longer than {PATIENCE:g} seconds; ask for a larger gap.") from late
-    if done.returncode == 2:
-        raise InputError(done.stderr.strip().splitlines()[-1].removeprefix("bestarm: "))
-    if done.returncode != 0:
-        raise OperationError("The plan could not be computed.")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+        connection.send(answer(question).to_dict())
+    except BestArmError as error:
+        connection.send(error)

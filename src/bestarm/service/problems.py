@@ -5,7 +5,7 @@ Nothing that somebody sent is repeated, because it may be an outcome; nor is wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -60,11 +60,14 @@ class Problem(BaseModel):
 class Refusal(Exception):
     """An answer other than the one asked for."""
 
-    def __init__(self, status: int, detail: str, fields: Sequence[str] = ()) -> None:
+    def __init__(
+        self, status: int, detail: str, fields: Sequence[str] = (), headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
         self.fields = list(fields)
+        self.headers = dict(headers or {})
 
 
 def not_found(what: str = "There is nothing at this address.") -> Refusal:
@@ -127,8 +130,8 @@ def problem_response(refusal: Refusal) -> JSONResponse:
         detail=refusal.detail,
         fields=refusal.fields,
     )
-    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
-    return JSONResponse(problem.model_dump(), refusal.status, headers, MEDIA_TYPE)
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
+    return JSONResponse(problem.model_dump(), refusal.status, headers | refusal.headers, MEDIA_TYPE)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

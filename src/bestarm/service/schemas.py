@@ -1,12 +1,21 @@
-"""What goes over the wire. Requests are strict: nothing unknown, nothing converted in silence."""
+"""What goes over the wire. Requests are strict: nothing unknown, nothing converted in silence. What a trial answers is
+described from the library's own types."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import fields
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic_core import PydanticCustomError
 
 from bestarm.service.access import LONGEST_LABEL
+from bestarm.text import is_text
+from bestarm.trial import answers
+from bestarm.trial.plain import Answer, key_of, types_of
 
 MOST_AT_ONCE = 10_000
 
@@ -28,11 +37,67 @@ class Sent(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_text(cls, data: Any) -> Any:
+        # JSON can spell half of a surrogate pair, which no database and no answer can hold.
+        if not _all_text(data):
+            raise PydanticCustomError("no_text", "text must be Unicode that can be written as UTF-8")
+        return data
 
-class Answer(BaseModel):
+
+def _all_text(data: Any) -> bool:
+    if isinstance(data, str):
+        return is_text(data)
+    if isinstance(data, dict):
+        return all(_all_text(part) for pair in data.items() for part in pair)
+    return all(_all_text(part) for part in data) if isinstance(data, list) else True
+
+
+class Said(BaseModel):
     """An answer; later versions may say more."""
 
     model_config = ConfigDict(extra="allow")
+
+
+def schema_of(kind: type[Answer]) -> type[Said]:
+    """The schema of one of the library's answers, made from its own type: the API says what the library says."""
+    if kind not in _SCHEMAS:
+        _SCHEMAS[kind] = _made(kind)
+    return _SCHEMAS[kind]
+
+
+_SCHEMAS: dict[type[Answer], type[Said]] = {}
+
+
+def _made(kind: type[Answer]) -> type[Said]:
+    types = types_of(kind)
+    keys = {key_of(field): types[field.name] for field in fields(kind)}
+    also = {name: get_type_hints(getattr(kind, name).fget)["return"] for name in kind.ALSO}
+    shown: dict[str, Any] = {key: (_described(hint), ...) for key, hint in (keys | also).items()}
+    return create_model(kind.__name__, __base__=Said, __doc__=kind.__doc__, **shown)
+
+
+def _described(hint: Any) -> Any:
+    # The same type with a schema in place of every answer in it.
+    if isinstance(hint, type) and issubclass(hint, Answer):
+        return schema_of(hint)
+    inner = get_args(hint)
+    if not inner or get_origin(hint) is Literal:
+        return hint
+    parts = tuple(part if part is Ellipsis else _described(part) for part in inner)
+    if get_origin(hint) in (Union, UnionType):
+        return reduce(or_, parts)
+    return get_origin(hint)[parts]
+
+
+Asked = schema_of(answers.Asked)
+OpenAssignment = schema_of(answers.OpenAssignment)
+Status = schema_of(answers.Status)
+Ledger = schema_of(answers.Ledger)
+Report = schema_of(answers.Report)
+Verdict = schema_of(answers.Verdict)
+Verification = schema_of(answers.Verification)
 
 
 class NewTrial(Sent):
@@ -59,7 +124,11 @@ class NewTrial(Sent):
     low: Exact | None = None
     high: Exact | None = None
     lower_is_better: bool | None = None
-    indifference: Exact | None = None
+    what: str | None = Field(default=None, max_length=200, description="What is measured, in words.")
+    difference: Exact | None = Field(
+        default=None, description="The smallest difference that matters, in the outcome's own units."
+    )
+    indifference: Exact | None = Field(default=None, description="Another name for the difference.")
     max_participants: int | None = Field(default=None, ge=2, le=10**9)
     follow_up: str | int | None = Field(default=None, description="Such as 30d; an outcome then counts when it is due.")
     withdrawal: str | None = Field(default=None, max_length=60, description="impute:X or replace.")
@@ -145,6 +214,7 @@ class PlanRequest(Sent):
     runs: int = Field(default=200, ge=2, le=1000)
     seed: int = Field(default=0, ge=0, le=2**31)
     participants: int | None = Field(default=None, ge=2, le=10**7)
+    difference: float | None = Field(default=None, description="The smallest difference that matters.")
 
 
 class NewToken(Sent):
@@ -162,14 +232,14 @@ class NewViewLink(Sent):
     label: Label
 
 
-class Health(Answer):
+class Health(Said):
     """Whether the service is up."""
 
     status: Literal["ok"]
     version: str
 
 
-class Me(Answer):
+class Me(Said):
     """What the token is."""
 
     role: Literal["viewer", "operator", "admin"]
@@ -177,7 +247,7 @@ class Me(Answer):
     label: str
 
 
-class AlgorithmInfo(Answer):
+class AlgorithmInfo(Said):
     """One algorithm of the catalogue."""
 
     name: str
@@ -187,154 +257,56 @@ class AlgorithmInfo(Answer):
     source: str
 
 
-class AlgorithmList(Answer):
+class AlgorithmList(Said):
     """The catalogue."""
 
     algorithms: list[AlgorithmInfo]
 
 
-class TrialInfo(Answer):
+class TrialInfo(Said):
     """A trial and its frozen design, numbers as exact text."""
 
     trial: str
     design: dict[str, Any]
 
 
-class TrialList(Answer):
+class TrialList(Said):
     """The trials that the token reaches."""
 
     trials: list[str]
 
 
-class VerdictAnswer(Answer):
-    """How a trial ended."""
-
-    arm: str | None
-    reason: str
-    by: str
-    caveat: str | None
-
-
-class Asked(Answer):
-    """An assignment; once the trial has stopped, the verdict."""
-
-    assignment: str | None
-    arm: str | None
-    told: bool
-    stopped: bool
-    verdict: VerdictAnswer | None
-
-
-class AskedMany(Answer):
+class AskedMany(Said):
     """Assignments in the order asked for."""
 
-    assignments: list[Asked]
+    assignments: list[Asked]  # type: ignore[valid-type]
 
 
-class Done(Answer):
+class Done(Said):
     """What became of it: "recorded", "already recorded", "late", "withdrawn", "corrected", ..."""
 
     status: str
 
 
-class DoneMany(Answer):
+class DoneMany(Said):
     """What became of each, in the order told."""
 
     statuses: list[str]
 
 
-class OpenAssignmentInfo(Answer):
-    """An assignment whose outcome is awaited."""
-
-    assignment: str
-    arm: str
-    assigned_at: str
-    due_at: str | None
-
-
-class OpenAssignments(Answer):
+class OpenAssignments(Said):
     """The assignments whose outcomes are awaited, oldest first."""
 
-    assignments: list[OpenAssignmentInfo]
+    assignments: list[OpenAssignment]  # type: ignore[valid-type]
 
 
-class ReleaseInfo(Answer):
-    """One release: the noisy sum of a batch."""
-
-    arm: str
-    batch: int
-    size: int
-    value: float
-    epsilon: float | None
-
-
-class EstimateInfo(Answer):
-    """An arm's estimated mean and its interval, where there is one."""
-
-    arm: str
-    mean: float | None
-    low: float | None
-    high: float | None
-
-
-class EvidenceInfo(Answer):
-    """How far the evidence against a rival has come."""
-
-    rival: str
-    value: float | None
-    needed: float | None
-
-
-class Status(Answer):
-    """The public state of a trial."""
-
-    trial: str
-    state: Literal["recruiting", "waiting", "paused", "stopped"]
-    recruiting: list[str]
-    releases: list[ReleaseInfo]
-    estimates: list[EstimateInfo]
-    evidence: list[EvidenceInfo]
-    epsilon_spent: float | None
-    verdict: VerdictAnswer | None
-
-
-class VerdictOrNone(Answer):
+class VerdictOrNone(Said):
     """The verdict; null while the trial runs."""
 
-    verdict: VerdictAnswer | None
+    verdict: Verdict | None  # type: ignore[valid-type]
 
 
-class Ledger(Answer):
-    """What was released, at what cost to a person, and why."""
-
-    trial: str
-    releases: list[ReleaseInfo]
-    epsilon_spent: float | None
-    promised: str
-    why: str
-
-
-class Report(Answer):
-    """The whole report as data."""
-
-    bestarm: str
-    design: dict[str, Any]
-    status: Status
-    ledger: Ledger
-    head: str
-
-
-class Verified(Answer):
-    """What replaying the log found."""
-
-    ok: bool
-    events: int
-    head: str
-    first_bad: int | None
-    problem: str | None
-
-
-class BoundsAnswer(Answer):
+class BoundsAnswer(Said):
     """The bounds of a problem."""
 
     lower_bound: float | None
@@ -342,20 +314,20 @@ class BoundsAnswer(Answer):
     regime: Literal["high-privacy", "low-privacy"]
 
 
-class PlanAnswer(Answer):
+class PlanAnswer(Said):
     """A plan."""
 
     state: Literal["done"]
     plan: dict[str, Any]
 
 
-class PlanPending(Answer):
+class PlanPending(Said):
     """The plan is being computed; send the same question again."""
 
     state: Literal["computing"]
 
 
-class GrantInfo(Answer):
+class GrantInfo(Said):
     """A token or a view link, without its secret."""
 
     id: int
@@ -366,7 +338,7 @@ class GrantInfo(Answer):
     created_at: str
 
 
-class GrantList(Answer):
+class GrantList(Said):
     """The tokens and view links that are good now."""
 
     grants: list[GrantInfo]

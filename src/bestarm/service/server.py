@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from bestarm.service.app import create_app
+from bestarm.service.patience import Limits, protocol_within
 
 LOGGING: dict[str, Any] = {
     "version": 1,
@@ -30,16 +32,7 @@ log = logging.getLogger("bestarm.service")
 def serve(store: str, host: str, port: int, new_link: bool, say: Callable[[str], None], proxies: str) -> None:
     """Serve until interrupted. `say` gets what the person at the terminal should read."""
     app = create_app(store)
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_config=LOGGING,
-        access_log=False,
-        server_header=False,
-        forwarded_allow_ips=proxies,
-        timeout_graceful_shutdown=10,
-    )
+    config = configured(app, host, port, proxies)
     address = f"http://{_shown(host)}:{port}"
     say(f"bestarm serves the trials in {_without_password(store)} at {address}")
     if not _is_loopback(host):
@@ -49,6 +42,24 @@ def serve(store: str, host: str, port: int, new_link: bool, say: Callable[[str],
         say(f"Sign in as administrator, once, within an hour: {address}/sign-in#{link}")
     say("Press Ctrl+C to stop.")
     uvicorn.Server(config).run()
+
+
+def configured(
+    app: FastAPI, host: str, port: int, proxies: str = "127.0.0.1", limits: Limits | None = None
+) -> uvicorn.Config:
+    """How the application is served."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=protocol_within(limits or Limits()),
+        ws="none",
+        log_config=LOGGING,
+        access_log=False,
+        server_header=False,
+        forwarded_allow_ips=proxies,
+        timeout_graceful_shutdown=10,
+    )
 
 
 def _shown(host: str) -> str:

@@ -1,4 +1,8 @@
-"""The trials of the store as the service uses them: opened once, viewed at the price of a look when nothing changed."""
+"""The trials of the store as the service uses them: opened once, viewed at the price of a look when nothing changed.
+
+What changed means what *everybody may see* of it changed. A view that is kept is made anew after public events and by
+the clock, never because an outcome came in: else the time an answer takes would tell viewers when one did.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from bestarm.design import Design
 from bestarm.errors import InputError
-from bestarm.privacy.encoding import exact, text_of
+from bestarm.exact import exact
+from bestarm.service.access import Grant
 from bestarm.service.problems import no_such_trial
 from bestarm.storage.contract import Store
-from bestarm.trial.design import TrialDesign
+from bestarm.trial.answers import Report
 from bestarm.trial.public import PublicView
-from bestarm.trial.report import report_data, report_page
+from bestarm.trial.report import report_of, report_page
 from bestarm.trial.trial import Trial
 
 FRESH_SECONDS = 1.0
-"""A trial whose batches close by the clock is looked at anew after this long, even if nobody did anything."""
+"""A trial whose stages are released by the clock is looked at anew after this long, even if nobody did anything."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Seen:
-    seq: int
+    head: str
     at: float
     view: PublicView
 
@@ -64,54 +70,60 @@ class Trials:
         Trial.create(self.store, name=name, actor=actor, **design)
         return self.find(name)
 
-    def view(self, name: str, at_most_old: float = 0.0) -> PublicView:
-        """Everything that may be known about a trial: as it is now, or as it was at most so many seconds ago."""
+    def view(self, name: str) -> PublicView:
+        """Everything that may be known about a trial now. However many people look, it is made once for all."""
         trial = self.find(name)
         with self._looking[name]:
             seen = self._seen.get(name)
-            if seen is not None and time.monotonic() - seen.at < at_most_old:
-                return seen.view
             with self.store.reading(name) as reading:
-                seq = reading.seq
-            closes_by_itself = trial.design.follow_up is not None
-            if seen is None or seen.seq != seq or (closes_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
-                # The number is read before the view, so that the view is never older than the number says.
-                seen = self._seen[name] = _Seen(seq, time.monotonic(), trial.view())
+                head = reading.public_head
+            goes_on_by_itself = trial.design.follow_up is not None
+            if seen is None or seen.head != head or (goes_on_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
+                # The head is read before the view, so that the view is never older than the head says.
+                seen = self._seen[name] = _Seen(head, time.monotonic(), trial.view())
             return seen.view
 
     def report_page(self, name: str) -> str:
         """The report as one HTML page."""
         return report_page(self.view(name), self._head(name))
 
-    def report_data(self, name: str) -> dict[str, Any]:
-        """The report as plain data."""
-        return report_data(self.view(name), self._head(name))
+    def report(self, name: str) -> Report:
+        """The report as data."""
+        return report_of(self.view(name), self._head(name))
 
     def _head(self, name: str) -> str:
         with self.store.reading(name) as reading:
-            return reading.head
+            return reading.public_head
 
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
 
 
-def checked_outcome(design: TrialDesign, outcome: object) -> Fraction:
+def record(trial: Trial, outcomes: list[tuple[str, Fraction]], holder: Grant) -> list[str]:
+    """Record outcomes for whoever holds this grant, all or none: the one way in for the API and the desk.
+
+    What is answered to a repeated outcome does not depend on what was recorded, except to whoever told it a moment ago.
+    """
+    return trial.tell_many(outcomes, holder.actor, guarded=True)
+
+
+def checked_outcome(design: Design, outcome: object) -> Fraction:
     """The outcome as an exact number within the design's bounds; a refusal does not repeat it."""
     try:
         number = exact(outcome, "The outcome")
-        design.scale.to_unit(number)
+        design.outcomes.to_unit(number)
     except InputError:
         raise InputError(f"This outcome cannot be recorded: {allowed_outcomes(design)}.") from None
     return number
 
 
-def allowed_outcomes(design: TrialDesign) -> str:
+def allowed_outcomes(design: Design) -> str:
     """What an outcome may be, in words."""
-    low, high = text_of(Fraction(design.low)), text_of(Fraction(design.high))
-    if design.outcomes == "binary":
-        return f"an outcome of this trial is {low} or {high}"
-    return f"an outcome of this trial is a number from {low} to {high}"
+    outcomes = design.outcomes
+    if outcomes.binary:
+        return f"an outcome of this trial is {outcomes.bounds(' or ')}"
+    return f"an outcome of this trial is a number from {outcomes.bounds(' to ')}"
 
 
 def _fits_address(name: str) -> bool:

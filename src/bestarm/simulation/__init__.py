@@ -1,6 +1,26 @@
 """Drives policies over simulated people: fast, seeded, parallel."""
 
 from bestarm.simulation.results import Results, Summary
-from bestarm.simulation.runs import Progress, Scenario, make_scenario, run_scenario, simulate
+from bestarm.simulation.runs import (
+    DEFAULT_MAX_SAMPLES,
+    Progress,
+    Scenario,
+    make_scenario,
+    one_cap,
+    run_scenario,
+    scenario_of,
+    simulate,
+)
 
-__all__ = ["Progress", "Results", "Scenario", "Summary", "make_scenario", "run_scenario", "simulate"]
+__all__ = [
+    "DEFAULT_MAX_SAMPLES",
+    "Progress",
+    "Results",
+    "Scenario",
+    "Summary",
+    "make_scenario",
+    "one_cap",
+    "run_scenario",
+    "scenario_of",
+    "simulate",
+]

@@ -175,7 +175,10 @@ def stage_by_stage(
     target = 0
     verdict = UNDECIDED
     while verdict == UNDECIDED:
-        if stages.progress[OPENED] == stages.progress[CLOSED] and people < max_samples:
+        waiting = stages.progress[CLOSED] > stages.progress[RELEASED]
+        oldest = oldest_slot(stages)
+        due = waiting and people >= closed_at[oldest] + world.outstanding
+        if stages.progress[OPENED] == stages.progress[CLOSED] and people < max_samples and not due:
             slot = next_slot(stages)
             open_stage(state, constants, slot)
             if not sound_opening(stages.openings, slot):
@@ -185,11 +188,9 @@ def stage_by_stage(
             sums[slot, :] = 0.0
             target = stages.openings.planned[slot]
         newest = newest_slot(stages)
-        oldest = oldest_slot(stages)
-        waiting = stages.progress[CLOSED] > stages.progress[RELEASED]
         is_open = stages.progress[OPENED] > stages.progress[CLOSED]
         step = 0
-        if is_open and people < max_samples:
+        if is_open and people < max_samples and not due:
             step = max_samples - people
             if may_close(stages):
                 step = min(step, max(0, target - in_stage(stages, newest)))
@@ -203,7 +204,7 @@ def stage_by_stage(
                     enter_people(stages, arm, drawn[arm])
                     sums[newest, arm] += count(rng, world, arm, drawn[arm], people)
             people += step
-        elif waiting and (people >= closed_at[oldest] + world.outstanding or not is_open):
+        elif due or (waiting and not is_open):
             one_noise = stages.openings.difference[oldest] == 1
             values[:] = 0.0
             for arm in range(per_arm.size):
@@ -219,7 +220,7 @@ def stage_by_stage(
             enter_release(stages)
             verdict = over(state, constants)
             if is_open and verdict == UNDECIDED:
-                target = extent(state, constants, in_stage(stages, newest))
+                target = max(1, extent(state, constants, in_stage(stages, newest)))
         elif is_open:
             enter_closing(stages)
             closed_at[newest] = people

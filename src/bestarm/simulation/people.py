@@ -12,15 +12,12 @@ import numpy as np
 
 from bestarm.errors import InputError
 from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, Sampled, TruncatedNormal
-from bestarm.policy.algorithm import Algorithm, Design
 from bestarm.policy.record import FloatArray, IntArray
+from bestarm.release.laws import LOCAL, NONE, ZCDP, Law, noise_variance
 from bestarm.rules import rule
 
 BERNOULLI, BETA, TRUNCATED_NORMAL, EMPIRICAL = range(4)
 NO_NOISE, LAPLACE, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN, RANDOMISED_RESPONSE = range(5)
-
-GRID = 2**20
-"""Outcomes that are not 0 or 1 are rounded at random to multiples of 1/GRID before integer noise is added."""
 
 
 class People(NamedTuple):
@@ -90,20 +87,18 @@ def people_of(instance: Instance, binarised: bool) -> People:
     return People(kind, first, second, np.array(values, float), np.array(share, float), begin, end)
 
 
-def noise_of(algorithm: Algorithm, design: Design) -> Noise:
-    """The noise that keeps the design's promise, drawn as the algorithm's proof has it."""
-    grid = 1 if design.binary else GRID
-    if design.privacy == "none":
+def noise_of(law: Law, continuous: bool = False) -> Noise:
+    """Noise of the law of releases, on its grid; where proofs are on continuous noise, pure noise is drawn as such."""
+    grid = round(1.0 / law.step)
+    if law.kind == NONE:
         return Noise(NO_NOISE, 0.0, grid)
-    if design.privacy == "local":
-        return Noise(RANDOMISED_RESPONSE, 1 / (1 + math.exp(-design.epsilon)), 1)
-    if design.privacy == "zcdp":
-        if design.rho is None:
-            raise InputError("The privacy model zcdp needs --rho, a positive number.")
-        return Noise(DISCRETE_GAUSSIAN, grid * math.sqrt(1 / (2 * design.rho)), grid)
-    if algorithm.noise == "laplace":
-        return Noise(LAPLACE, 1 / design.epsilon, 1)
-    return Noise(DISCRETE_LAPLACE, design.epsilon / grid, grid)
+    if law.kind == LOCAL:
+        return Noise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
+    if law.kind == ZCDP:
+        return Noise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
+    if continuous:
+        return Noise(LAPLACE, 1 / law.budget, 1)
+    return Noise(DISCRETE_LAPLACE, law.budget / grid, grid)
 
 
 @rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,10 @@ class Summary:
     undecided: int
     mean_releases: float
     seconds: float
+    standard_error: float
+    """Of the mean of the samples."""
+    per_arm: tuple[float, ...]
+    """Mean people in each arm."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +73,9 @@ class Results:
 
     @property
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which runs recommended a wrong arm: not a best one, or one at least an indifference zone below it."""
+        """Which runs recommended a wrong arm: not a best one, or one that is worse by a difference that matters."""
         means = np.array(self.means)
-        zone = float(self.scenario["indifference"])
+        zone = float(Fraction(self.scenario["difference"]))
         bad = means <= means.max() - zone if zone > 0 else means < means.max()
         return np.asarray(self.decided & bad[self.recommended])
 
@@ -78,11 +83,12 @@ class Results:
         """Mean, spread, quantiles, error rate, undecided runs."""
         samples = self.samples.astype(float)
         decided = samples[self.decided]
+        spread = float(samples.std(ddof=1)) if samples.size > 1 else math.nan
         return Summary(
             algorithm=str(self.scenario["algorithm"]),
             runs=samples.size,
             mean_samples=float(samples.mean()),
-            std_samples=float(samples.std(ddof=1)) if samples.size > 1 else math.nan,
+            std_samples=spread,
             median_samples=float(np.median(samples)),
             p90_samples=float(np.quantile(samples, 0.9, method="higher")),
             mean_samples_decided=float(decided.mean()) if decided.size else math.nan,
@@ -90,6 +96,8 @@ class Results:
             undecided=int((~self.decided).sum()),
             mean_releases=float(self.releases.mean()),
             seconds=self.seconds,
+            standard_error=spread / math.sqrt(samples.size),
+            per_arm=tuple(self.per_arm.mean(axis=0).tolist()),
         )
 
     def to_dataframe(self) -> pd.DataFrame:

@@ -11,20 +11,24 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance, Sampled
-from bestarm.policy.algorithm import PRIVACY_MODELS, UNDECIDED, Algorithm, Design
-from bestarm.policy.catalogue import find
+from bestarm.policy.algorithm import UNDECIDED, Algorithm
+from bestarm.release.models import COIN
 from bestarm.simulation.people import World, noise_of, people_of
 from bestarm.simulation.results import Results
+from bestarm.theory import lower_bound
 
 DEFAULT_MAX_SAMPLES: Final = 10**8
-LARGEST_MAX_SAMPLES: Final = 10**15
+
+DECIDES: Final = ("delta", "privacy", "epsilon", "rho", "outcomes", "encoding", "difference", "beta", "s")
+"""The parts of a design that decide a run; a run that is capped later is the same run."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told (runs finished, runs in all) from time to time."""
@@ -46,12 +50,19 @@ class Scenario:
             else {"law": type(law).__name__, **asdict(law)}  # type: ignore[call-overload]
             for law in self.instance.laws
         ]
-        return {
-            "algorithm": self.algorithm.name,
-            "revision": self.algorithm.revision,
-            "laws": laws,
-            **asdict(self.design),
-        }
+        design = self.design.to_json()
+        settings = {key: design[key] for key in DECIDES}
+        return {"algorithm": self.algorithm.name, "revision": self.algorithm.revision, "laws": laws, **settings}
+
+    @property
+    def cap(self) -> int:
+        """A run that has not stopped after so many people is undecided."""
+        return self.design.max_participants or DEFAULT_MAX_SAMPLES
+
+    def lower_bound(self) -> float | None:
+        """What no method can do with less of: `theory.lower_bound` of the instance under this promise."""
+        design = self.design
+        return lower_bound(self.instance.means, design.privacy, float(design.delta), float(design.difference))
 
     def key(self) -> tuple[int, ...]:
         """128 bits that tell this scenario from all others."""
@@ -68,63 +79,50 @@ def make_scenario(
     delta: float = 0.01,
     privacy: str | None = None,
     rho: float | None = None,
-    indifference: float = 0.0,
+    difference: object = None,
+    indifference: object = None,
+    max_participants: int | None = None,
     beta: float = 0.5,
     s: float = 2.0,
 ) -> Scenario:
     """Check everything a user can get wrong, and fill in what follows from the algorithm."""
-    chosen = find(algorithm)
-    model = privacy or chosen.privacy[0]
-    if model not in PRIVACY_MODELS:
-        raise InputError(f"There is no privacy model {model!r}; there are: {', '.join(PRIVACY_MODELS)}.")
-    if not 0 < delta < 1:
-        raise InputError(f"The risk delta is {delta}; it must lie strictly between 0 and 1.")
-    if not 0 < beta < 1:
-        raise InputError(f"The leader's share beta is {beta}; it must lie strictly between 0 and 1.")
-    if not s > 1 or not math.isfinite(s):
-        raise InputError(f"The exponent s is {s}; it must be a finite number above 1.")
-    if not 0 <= indifference < 1:
-        raise InputError(f"The indifference zone is {indifference}; it must be at least 0 and below 1.")
-    design = Design(
+    design = Design.make(
         arms=instance.arms,
         delta=delta,
-        epsilon=_budget(model, epsilon),
-        privacy=model,
-        rho=_rho(model, rho),
+        epsilon=epsilon,
+        rho=rho,
+        privacy=privacy,
+        algorithm=algorithm,
+        outcomes="binary" if instance.binary else "unit",
+        difference=difference,
         indifference=indifference,
+        max_participants=max_participants,
         beta=beta,
         s=s,
-        binary=instance.binary,
     )
-    chosen.check(design)
-    if instance.tied and indifference == 0:
+    return scenario_of(design, instance, resolve(algorithm))
+
+
+def scenario_of(design: Design, instance: Instance, algorithm: Algorithm | None = None) -> Scenario:
+    """A design on an instance. An algorithm of one's own comes as an object; all others are named in the design."""
+    if instance.tied and design.difference == 0 and design.max_participants is None:
         raise InputError(
             f"The best mean, {max(instance.means)}, is shared by several arms, so no arm can be proven best; "
-            "give a unique best arm, or an indifference zone with --indifference."
+            "give a unique best arm, the smallest difference that matters (--difference), or a largest number of "
+            "participants."
         )
-    return Scenario(chosen, instance, design)
+    return Scenario(algorithm or resolve(design.identity), instance, design)
 
 
-def _budget(model: str, epsilon: float | None) -> float:
-    if model in ("none", "zcdp"):
-        return math.inf
-    if epsilon is None:
-        raise InputError(f"The privacy model {model} needs a budget --epsilon, a positive number.")
-    if not (epsilon > 0 and math.isfinite(epsilon)):
-        raise InputError(f"The privacy budget epsilon is {epsilon}; it must be a positive, finite number.")
-    return float(epsilon)
-
-
-def _rho(model: str, rho: float | None) -> float | None:
-    if model != "zcdp":
-        return None
-    if rho is None or not (rho > 0 and math.isfinite(rho)):
-        raise InputError("The privacy model zcdp needs its budget --rho, a positive, finite number.")
-    return float(rho)
+def one_cap(max_participants: int | None, max_samples: int | None) -> int | None:
+    """The largest number of participants, whichever of its two names was used."""
+    if max_participants is not None and max_samples is not None:
+        raise InputError("max_samples is another name for max_participants; give one of the two.")
+    return max_samples if max_participants is None else max_participants
 
 
 def simulate(
-    algorithm: str | Algorithm = "evidence",
+    algorithm: str | Algorithm = DEFAULT_ALGORITHM,
     *,
     means: Sequence[float] | None = None,
     instance: Instance | None = None,
@@ -133,10 +131,12 @@ def simulate(
     runs: int = 1000,
     seed: int = 0,
     jobs: int = 1,
-    max_samples: int = DEFAULT_MAX_SAMPLES,
+    max_participants: int | None = None,
+    max_samples: int | None = None,
     privacy: str | None = None,
     rho: float | None = None,
-    indifference: float = 0.0,
+    difference: object = None,
+    indifference: object = None,
     beta: float = 0.5,
     s: float = 2.0,
     progress: Progress | None = None,
@@ -144,7 +144,7 @@ def simulate(
     """Run an algorithm `runs` times on an instance (or Bernoulli arms with `means`) and return every run's outcome.
 
     The results do not depend on `jobs`. To use a cluster, call inside `joblib.parallel_config` with its backend and
-    `jobs=-1`. A run that has not stopped after `max_samples` people counts as undecided.
+    `jobs=-1`. A run that has not stopped after `max_participants` (or `max_samples`, the same) counts as undecided.
     """
     if (means is None) == (instance is None):
         raise InputError("Give either the arms' means or an instance, and not both.")
@@ -156,11 +156,13 @@ def simulate(
         delta=delta,
         privacy=privacy,
         rho=rho,
+        difference=difference,
         indifference=indifference,
+        max_participants=one_cap(max_participants, max_samples),
         beta=beta,
         s=s,
     )
-    return run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, max_samples=max_samples, progress=progress)
+    return run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
 
 
 def run_scenario(
@@ -169,7 +171,6 @@ def run_scenario(
     runs: int,
     seed: int,
     jobs: int = 1,
-    max_samples: int = DEFAULT_MAX_SAMPLES,
     progress: Progress | None = None,
 ) -> Results:
     """All runs of a scenario that has been checked."""
@@ -179,11 +180,7 @@ def run_scenario(
         raise InputError(f"The seed is {seed}; it must be a whole number from 0.")
     if jobs < 1 and jobs != -1:
         raise InputError(f"{jobs} jobs asked for; give a number from 1, or -1 for all cores.")
-    if not scenario.instance.arms <= max_samples <= LARGEST_MAX_SAMPLES:
-        raise InputError(
-            f"A cap of {max_samples} samples a run is impossible; "
-            f"it must lie between the number of arms, {scenario.instance.arms}, and {LARGEST_MAX_SAMPLES:.0e}."
-        )
+    max_samples = scenario.cap
     _compile(scenario)
     begin = time.perf_counter()
     if jobs == 1:
@@ -211,11 +208,11 @@ def run_chunk(scenario: Scenario, seed: int, first: int, last: int, max_samples:
     from bestarm.simulation.compiled import entry_point
 
     drawn = [law.draw for law in scenario.instance.laws if isinstance(law, Sampled)]
-    binarised = scenario.algorithm.binarises or scenario.design.privacy == "local"
+    binarised = scenario.design.encoding == COIN
     run = entry_point(scenario.algorithm, drawn[0] if drawn and not binarised else None)
-    constants = scenario.algorithm.constants(scenario.design)
-    design = replace(scenario.design, binary=True) if binarised else scenario.design
-    world = World(people_of(scenario.instance, binarised), noise_of(scenario.algorithm, design))
+    constants = scenario.algorithm.constants(scenario.design.numbers())
+    noise = noise_of(scenario.design.law, continuous=scenario.algorithm.noise == "laplace")
+    world = World(people_of(scenario.instance, binarised), noise)
     key = scenario.key()
     rows = np.zeros((last - first, 3 + scenario.instance.arms), np.int64)
     for row, replicate in zip(rows, range(first, last), strict=True):
@@ -255,4 +252,14 @@ def _rows_in_parallel(
     return np.concatenate(parts)
 
 
-__all__ = ["DEFAULT_MAX_SAMPLES", "UNDECIDED", "Progress", "Scenario", "make_scenario", "run_scenario", "simulate"]
+__all__ = [
+    "DEFAULT_MAX_SAMPLES",
+    "UNDECIDED",
+    "Progress",
+    "Scenario",
+    "make_scenario",
+    "one_cap",
+    "run_scenario",
+    "scenario_of",
+    "simulate",
+]

@@ -1,6 +1,6 @@
 """Many scenarios, one long table: resumable, interruptible, the same for any number of jobs.
 
-A cell is a scenario with its number of runs and its cap. Finished cells are kept in a Parquet file whose metadata
+A cell is a scenario with its number of runs. Finished cells are kept in a Parquet file whose metadata
 names the version and the seed; a cell that the file already holds is not run again.
 """
 
@@ -30,12 +30,11 @@ class Cell:
     labels: tuple[tuple[str, Any], ...]
     scenario: Scenario
     runs: int
-    max_samples: int
 
     def key(self) -> str:
         """Names everything that decides this cell's rows but the seed and the version, the rules' sources included."""
         rules = self.scenario.algorithm.fingerprint
-        return json.dumps([self.scenario.describe(), rules, self.runs, self.max_samples], sort_keys=True)
+        return json.dumps([self.scenario.describe(), rules, self.runs, self.scenario.cap], sort_keys=True)
 
 
 SweepProgress: TypeAlias = Callable[[int, int, Cell], None]
@@ -75,11 +74,11 @@ def run_sweep(
 
 
 def _run(cell: Cell, key: str, seed: int, jobs: int) -> pd.DataFrame:
-    results = run_scenario(cell.scenario, runs=cell.runs, seed=seed, jobs=jobs, max_samples=cell.max_samples)
+    results = run_scenario(cell.scenario, runs=cell.runs, seed=seed, jobs=jobs)
     frame = results.to_dataframe()
     for position, (name, value) in enumerate(cell.labels):
         frame.insert(position, name, value)
-    frame["max_samples"] = cell.max_samples
+    frame["max_samples"] = cell.scenario.cap
     frame["seconds"] = results.seconds / cell.runs
     frame["cell"] = key
     frame.attrs.clear()

@@ -29,7 +29,6 @@ from typing import Any, Literal, TypeAlias
 
 from bestarm.storage.events import Event
 
-
 AssignmentState: TypeAlias = Literal["open", "told", "late", "withdrawn"]
 """What became of an assignment: its outcome is awaited, told, told too late to count, or will never come."""
 TrialState: TypeAlias = Literal["open", "paused", "stopped"]

@@ -22,7 +22,7 @@ class PostgresStore(SQLStore):
     def __init__(self, url: str, create: bool = False) -> None:
         try:
             address = sa.make_url(url).set(drivername="postgresql+psycopg")
-            engine = sa.create_engine(address, pool_pre_ping=True)
+            engine = sa.create_engine(address, pool_pre_ping=True, hide_parameters=True)
         except (ArgumentError, NoSuchModuleError) as error:
             raise InputError("The store's URL cannot be read; it takes postgresql://user@host/database.") from error
         except ModuleNotFoundError as missing:

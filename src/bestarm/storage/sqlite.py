@@ -14,6 +14,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
 from bestarm.errors import InputError, OperationError
+from bestarm.files import claim_private
 from bestarm.storage.migrate import bring_up_to_date
 from bestarm.storage.sql import TRIAL, SQLStore
 
@@ -30,7 +31,8 @@ class SQLiteStore(SQLStore):
             raise InputError(f"There is no trial store at {path}; create a trial there first.")
         if file.is_dir() or not file.parent.is_dir():
             raise InputError(f"{path} cannot be a trial store: it has to be a file in a folder that exists.")
-        engine = sa.create_engine(f"sqlite:///{file}", connect_args={"timeout": PATIENCE})
+        claim_private(file)
+        engine = sa.create_engine(f"sqlite:///{file}", connect_args={"timeout": PATIENCE}, hide_parameters=True)
         event.listen(engine, "connect", _set_up)
         event.listen(engine, "begin", _begin)
         super().__init__(engine, str(path))

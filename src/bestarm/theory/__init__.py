@@ -1,6 +1,6 @@
 """What identification must cost: divergences, characteristic times, optimal allocations, bounds, regimes."""
 
-from bestarm.theory.bounds import Bounds, Regime, bounds
+from bestarm.theory.bounds import Bounds, Regime, bounds, lower_bound
 from bestarm.theory.characteristic import (
     CharacteristicTime,
     free_epsilon,
@@ -22,6 +22,7 @@ __all__ = [
     "gaussian_beta_time",
     "kl",
     "kl_time",
+    "lower_bound",
     "private_time",
     "refined_time",
     "tv",

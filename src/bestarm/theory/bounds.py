@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bestarm.checks import BETA, DELTA, EPSILON
+from bestarm.release.models import Privacy
 from bestarm.theory.characteristic import gaussian_beta_time, kl_time, private_time, refined_time, tv_time
 from bestarm.theory.divergences import kl
-from bestarm.theory.inputs import Floats, checked_beta, checked_delta, checked_epsilon, checked_unique_best
+from bestarm.theory.inputs import Floats, checked_means, checked_unique_best
 
 Regime = Literal["high-privacy", "low-privacy"]
 
@@ -38,15 +40,18 @@ class Bounds:
         return asdict(self)
 
 
-def bounds(means: Sequence[float] | Floats, epsilon: float, delta: float, beta: float = 0.5) -> Bounds:
-    """Every bound of one problem: the arms' means, the privacy budget epsilon, the risk delta (`spec`: Theorems 2, 5).
+def bounds(means: Sequence[float] | Floats, epsilon: float | None, delta: float, beta: float = 0.5) -> Bounds:
+    """Every bound of one problem (the paper's Theorems 2 and 5): the arms' means, the privacy budget epsilon (None
+    without privacy), the risk delta.
 
     `beta` is the leader's share in the paper's algorithm and touches the Gaussian time and Theorem 5's rate only.
     """
     array = checked_unique_best(means)
-    epsilon, delta, beta = checked_epsilon(epsilon), checked_delta(delta), checked_beta(beta)
+    budget = math.inf if epsilon is None else EPSILON.plainly(epsilon)
+    delta, beta = DELTA.plainly(delta), BETA.plainly(beta)
     no_privacy, privacy_only = kl_time(array), tv_time(array)
-    private, refined = private_time(array, epsilon), refined_time(array, epsilon)
+    private = no_privacy if epsilon is None else private_time(array, epsilon)
+    refined = no_privacy if epsilon is None else refined_time(array, epsilon)
     gaussian = gaussian_beta_time(array, beta)
     regime_epsilon = privacy_only.time / (6.0 * no_privacy.time)
     nats = paper_nats(delta)
@@ -57,10 +62,10 @@ def bounds(means: Sequence[float] | Floats, epsilon: float, delta: float, beta: 
         t_refined=refined.time,
         t_kl_beta_gaussian=gaussian.time,
         lower_bound=private.time * nats,
-        lower_bound_corollary=max(no_privacy.time, privacy_only.time / (6.0 * epsilon)) * nats,
+        lower_bound_corollary=max(no_privacy.time, privacy_only.time / (6.0 * budget)) * nats,
         lower_bound_refined=refined.time * refined_nats(delta),
-        upper_bound_rate=upper_bound_rate(gaussian.time, float(array.max() - array.min()), epsilon),
-        regime="high-privacy" if epsilon < regime_epsilon else "low-privacy",
+        upper_bound_rate=upper_bound_rate(gaussian.time, float(array.max() - array.min()), budget),
+        regime="high-privacy" if budget < regime_epsilon else "low-privacy",
         regime_epsilon=regime_epsilon,
         allocation={
             "kl": no_privacy.weights,
@@ -69,6 +74,21 @@ def bounds(means: Sequence[float] | Floats, epsilon: float, delta: float, beta: 
             "refined": refined.weights,
         },
     )
+
+
+def lower_bound(
+    means: Sequence[float] | Floats, privacy: Privacy, delta: float, difference: float = 0.0
+) -> float | None:
+    """The least that any method needs on average: the refined bound, and without privacy that of T*_KL.
+
+    None where there is none: for a tied best arm, where a difference has to matter, and in other privacy models.
+    """
+    array = checked_means(means)
+    tied = bool((array == array.max()).sum() > 1)
+    if tied or difference > 0 or privacy.model not in ("pure", "none"):
+        return None
+    needed = kl_time(array) if privacy.budget is None else refined_time(array, float(privacy.budget))
+    return needed.time * refined_nats(DELTA.plainly(delta))
 
 
 def paper_nats(delta: float) -> float:

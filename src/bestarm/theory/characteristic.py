@@ -19,8 +19,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bestarm.checks import BETA, EPSILON
 from bestarm.theory.divergences import tv
-from bestarm.theory.inputs import Floats, checked_beta, checked_epsilon, checked_unique_best
+from bestarm.theory.inputs import Floats, checked_unique_best
 from bestarm.theory.transport import FARTHEST, Curves, Points
 
 _MOST_STEPS = 200
@@ -70,7 +71,7 @@ def kl_time(means: Sequence[float] | Floats) -> CharacteristicTime:
 
 def refined_time(means: Sequence[float] | Floats, epsilon: float) -> CharacteristicTime:
     """T_eps of the refined bound: the same with d_eps in place of kl."""
-    return _unconstrained(_Field.of(checked_unique_best(means)), checked_epsilon(epsilon))
+    return _unconstrained(_Field.of(checked_unique_best(means)), EPSILON.plainly(epsilon))
 
 
 def tv_time(means: Sequence[float] | Floats) -> CharacteristicTime:
@@ -87,7 +88,7 @@ def private_time(means: Sequence[float] | Floats, epsilon: float) -> Characteris
     weight: 6 eps D_b w_b >= 1 and 6 eps D_min w_1 >= 1.
     """
     field = _Field.of(checked_unique_best(means))
-    floors = 1.0 / (6.0 * checked_epsilon(epsilon) * field.gaps)
+    floors = 1.0 / (6.0 * EPSILON.plainly(epsilon) * field.gaps)
     with np.errstate(all="ignore"):  # the ends of the curves are approached, and clipped, on purpose
         curves = Curves(field.best, field.rivals, math.inf)
         best_weight, points = _cheapest_above_floors(curves, field.counts, floors)
@@ -119,7 +120,7 @@ def gaussian_beta_time(means: Sequence[float] | Floats, beta: float = 0.5) -> Ch
     sum over rivals of t/(D_a^2/D_min^2 - t) = (1 - beta)/beta, whose left side rises in t from 0 to infinity.
     """
     field = _Field.of(checked_unique_best(means))
-    beta = checked_beta(beta)
+    beta = BETA.plainly(beta)
     hardest = field.gaps[-1]
     # D_a^2/D_min^2 - 1, as a product so that nearly equal gaps keep their digits.
     surplus = (field.gaps - hardest) * (field.gaps + hardest) / hardest**2

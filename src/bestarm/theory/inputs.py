@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,24 +46,3 @@ def checked_unique_best(means: Sequence[float] | Floats) -> Floats:
     if gap < SMALLEST_GAP:
         raise InputError(f"The best two means differ by {gap:g}, but a gap must be at least {SMALLEST_GAP:g} to count.")
     return array
-
-
-def checked_epsilon(epsilon: float) -> float:
-    """The privacy budget: positive and finite."""
-    if not (epsilon > 0.0 and math.isfinite(epsilon)):
-        raise InputError(f"epsilon is {epsilon:g}, but the privacy budget must be a positive finite number.")
-    return float(epsilon)
-
-
-def checked_delta(delta: float) -> float:
-    """The risk: strictly between 0 and 1."""
-    if not 0.0 < delta < 1.0:
-        raise InputError(f"delta is {delta:g}, but the risk must lie strictly between 0 and 1.")
-    return float(delta)
-
-
-def checked_beta(beta: float) -> float:
-    """The leader's share: strictly between 0 and 1."""
-    if not 0.0 < beta < 1.0:
-        raise InputError(f"beta is {beta:g}, but the leader's share must lie strictly between 0 and 1.")
-    return float(beta)

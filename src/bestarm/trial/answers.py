@@ -1,32 +1,42 @@
-"""What a trial answers. Everything here may be shown to the person who asked."""
+"""What a trial answers: one type for each answer, for the library, the API, its client and the pages alike.
+
+Everything here may be shown to the person who asked, and all of it is made from public things but for what staff see
+of their own work (`Asked`, `OpenAssignment`, `Verification`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal
+
+from bestarm.trial.plain import Answer
+
+State = Literal["recruiting", "waiting", "paused", "stopped"]
+"""A trial that waits enrols nobody until outcomes come in."""
+EndedBy = Literal["evidence", "participants", "ended"]
+"""The evidence sufficed, the largest number of participants was reached, or a person ended the trial."""
+ReleaseKind = Literal["sum", "difference"]
+"""Of one arm, or of two, the second taken off the first."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """How a trial ended: the recommended arm, or None if it ended without one, and why."""
+class Verdict(Answer):
+    """How a trial ended: the recommended arm, or null if it ended without one, and why."""
 
     arm: str | None
     reason: str
-    by: str
-    """"evidence", "participants" (the largest number was reached) or "ended" (by a person)."""
+    by: EndedBy
     caveat: str | None = None
     """What must stand beside the result, if the algorithm's error rate is not proven."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class Asked:
-    """The answer to `ask`. Once the trial has stopped, `id` and `arm` are None and the verdict is there."""
+class Asked(Answer):
+    """The answer to `ask`. Once the trial has stopped there is no assignment and no arm, but the verdict."""
 
-    id: str | None
+    ALSO: ClassVar = ("stopped",)
+
+    id: str | None = field(metadata={"key": "assignment"})
     arm: str | None
     told: bool
     verdict: Verdict | None = None
@@ -37,42 +47,142 @@ class Asked:
         """Whether the trial is over."""
         return self.verdict is not None
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "assignment": self.id,
-            "arm": self.arm,
-            "told": self.told,
-            "withdrawn": self.withdrawn,
-            "stopped": self.stopped,
-            "verdict": None if self.verdict is None else self.verdict.to_json(),
-        }
-
 
 @dataclass(frozen=True)
-class OpenAssignment:
+class OpenAssignment(Answer):
     """An assignment whose outcome is awaited: what staff see of it."""
 
-    id: str
+    id: str = field(metadata={"key": "assignment"})
     arm: str
     assigned_at: str
     due_at: str | None
 
 
 @dataclass(frozen=True)
-class Misfit:
-    """Something that does not fit: the number of the event, or None if the books differ from the log."""
+class StageStatus(Answer):
+    """The stage that people join now, or the one that opens with the next person: its weights by arm."""
+
+    number: int
+    weights: dict[str, float]
+    people: int
+    open: bool
+
+
+@dataclass(frozen=True)
+class Release(Answer):
+    """One release in the outcome's own units: an arm's noisy sum in a stage, or the noisy difference of two."""
+
+    stage: int
+    kind: ReleaseKind
+    arms: tuple[str, ...]
+    """The arm; or of a difference the arm whose sum counts, and the arm whose sum is taken off."""
+    sizes: tuple[int, ...]
+    value: float
+    epsilon: float | None
+
+    @property
+    def of_arms(self) -> str:
+        """Whose sum it is, for people to read."""
+        return " − ".join(self.arms)
+
+    @property
+    def of_people(self) -> str:
+        """How many people are in it, for people to read."""
+        return " + ".join(f"{size:,}" for size in self.sizes)
+
+
+@dataclass(frozen=True)
+class LedgerLine(Release):
+    """A release with the law of its noise."""
+
+    terms: dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class ArmEstimate(Answer):
+    """An arm's estimated mean and its interval in the outcome's own units, where there are any."""
+
+    arm: str
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class RivalEvidence(Answer):
+    """How far the evidence for the leading arm against a rival has come, and how far it has to."""
+
+    rival: str
+    value: float | None
+    needed: float | None
+
+
+@dataclass(frozen=True)
+class Status(Answer):
+    """The public state of a trial."""
+
+    trial: str
+    state: State
+    recruiting: tuple[str, ...]
+    stage: StageStatus | None
+    """Of algorithms with coins; null for others, and while nobody is enrolled."""
+    assigned: dict[str, int]
+    releases: tuple[Release, ...]
+    estimates: tuple[ArmEstimate, ...]
+    evidence: tuple[RivalEvidence, ...]
+    epsilon_spent: float | None
+    explanation: str
+    verdict: Verdict | None
+    caveat: str | None
+
+
+@dataclass(frozen=True)
+class Ledger(Answer):
+    """What was released with which noise, what all of it costs any one person, and why it is that."""
+
+    trial: str
+    privacy: str
+    releases: tuple[LedgerLine, ...]
+    epsilon_spent: float | None
+    promised: str
+    why: str
+    assumptions: tuple[str, ...]
+    epsilon_exact: str | None = None
+    """The same as `epsilon_spent`, as exact text."""
+    rho_spent: str | None = None
+    """What is spent of the budget of the model zcdp."""
+
+    @property
+    def spent(self) -> str | None:
+        """The cost to any one person so far, as exact text; None where nothing is promised."""
+        return self.rho_spent if self.epsilon_exact is None else self.epsilon_exact
+
+
+@dataclass(frozen=True)
+class Report(Answer):
+    """The whole report as data: the design, where the trial stands, the ledger, and the head of the public chain."""
+
+    bestarm: str
+    design: dict[str, Any]
+    status: Status
+    ledger: Ledger
+    head: str
+
+
+@dataclass(frozen=True)
+class Misfit(Answer):
+    """Something that does not fit: the number of the event, or null if the books differ from the log."""
 
     event: int | None
     problem: str
 
 
-MOST_MISFITS = 100
+MOST_MISFITS: Final = 100
 """So many are listed; all are counted."""
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Answer):
     """What `verify` found: whether everything fits, and what does not."""
 
     ok: bool
@@ -94,7 +204,3 @@ class Verification:
             return cls(True, events, head)
         first = misfits[0]
         return cls(False, events, head, first.event, first.problem, len(misfits), tuple(misfits[:MOST_MISFITS]))
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)

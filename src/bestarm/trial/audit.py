@@ -18,16 +18,16 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
 
+from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, resolve
 from bestarm.errors import InputError
 from bestarm.policy.algorithm import Algorithm
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import Coins, PersonalCoins
-from bestarm.privacy.encoding import Encoder, exact
 from bestarm.privacy.leakage import CONFIDENCE, epsilon_at_least
-from bestarm.privacy.mechanism import Door, Mechanism, live_mechanism
+from bestarm.privacy.mechanism import Door, Mechanism, live_mechanism, mechanism_of
 from bestarm.privacy.noise import LiveNoise, live_noise
+from bestarm.release.laws import LOCAL
 from bestarm.storage.memory import MemoryBooks
-from bestarm.trial.design import DEFAULT_ALGORITHM, make_design
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.identity import KEY_BYTES
@@ -71,16 +71,17 @@ class Transcript:
     """Everything public about one run; and, for the auditor alone, the exact sums behind its releases."""
 
     arms: tuple[int, ...]
-    batches: tuple[tuple[int, int], ...]
-    releases: tuple[tuple[int, int, int], ...]
-    """Arm, batch, value in integer steps."""
+    stages: tuple[tuple[float, ...], ...]
+    """The weights and the planned size of each."""
+    releases: tuple[int, ...]
+    """In integer steps."""
     verdict: str | None
     totals: tuple[int, ...]
 
     @property
     def public(self) -> tuple[Any, ...]:
         """What an outsider sees."""
-        return self.arms, self.batches, self.releases, self.verdict
+        return self.arms, self.stages, self.releases, self.verdict
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,8 @@ class System:
         verdict = books.book.verdict
         return Transcript(
             tuple(body["arm"] for kind, body in log if kind == "assigned"),
-            tuple((body["arm"], body["size"]) for kind, body in log if kind == "opened"),
-            tuple((body["arm"], body["batch"], body["value"]) for kind, body in log if kind == "released"),
+            tuple((*body["weights"], body["planned"]) for kind, body in log if kind == "opened"),
+            tuple(value for kind, body in log if kind == "released" for value in body["values"]),
             None if verdict is None else verdict["arm"],
             tuple(door.totals),
         )
@@ -161,14 +162,14 @@ def audit(
     """Audit one algorithm with live noise. The seed chooses tables and coins; the noise itself has no seed."""
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 100:
         raise InputError(f"The number of runs is {runs}, but it has to be a whole number, at least 100.")
-    rules = audit_rules(algorithm, exact(epsilon, "epsilon"))
+    rules = audit_rules(algorithm, epsilon)
     design = rules.design
-    door = live_mechanism(design.privacy, design.budget, design.encoding, noise or live_noise())
+    door = live_mechanism(design.per_outcome, design.encoding, noise or live_noise())
     system = System(rules)
     rng = random.Random(seed)
     found = []
     # Under local privacy the coins sit in the encoding; replay looks for ways around them, and so leaves them out.
-    plain = Mechanism("none", None, Encoder(design.encoding), door.noise) if design.privacy == "local" else door
+    plain = mechanism_of(NO_PRIVACY, design.encoding, door.noise) if door.law.kind == LOCAL else door
     for number in range(REPLAYS):
         found += replay(system, *neighbours(rules, rng), plain, rng.randrange(2**32))
         if progress is not None:
@@ -179,8 +180,8 @@ def audit(
         progress(2 * REPLAYS, 2 * REPLAYS)
     return Audit(
         algorithm=design.algorithm,
-        privacy=design.privacy,
-        claimed_epsilon=None if design.epsilon is None else float(Fraction(design.epsilon)),
+        privacy=design.privacy.model,
+        claimed_epsilon=None if design.privacy.epsilon is None else float(design.privacy.epsilon),
         lower_bound_epsilon=max(release_bound, trial_bound),
         lower_bound_release=release_bound,
         lower_bound_trial=trial_bound,
@@ -192,12 +193,10 @@ def audit(
     )
 
 
-def audit_rules(algorithm: str | Algorithm, epsilon: Fraction) -> Rules:
+def audit_rules(algorithm: str | Algorithm, epsilon: object) -> Rules:
     """A small design with binary outcomes that exercises the algorithm."""
-    design, found = make_design(
-        ARMS, epsilon, "0.1", algorithm, None, None, "binary", 0, 1, False, 0, None, None, None, 1, "random"
-    )
-    return Rules(design, found, found.constants(design.for_policy()))
+    design = Design.make(arms=ARMS, epsilon=epsilon, delta="0.1", algorithm=algorithm, outcomes="binary")
+    return Rules.of(design, resolve(algorithm))
 
 
 def neighbours(rules: Rules, rng: random.Random) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
@@ -210,16 +209,17 @@ def neighbours(rules: Rules, rng: random.Random) -> tuple[list[list[Fraction]], 
 
 
 def first_people(rules: Rules) -> int:
-    """How many people the first batches of all arms hold."""
-    fold = Fold(rules, MemoryBooks(), rules.fresh_state())
-    return max(12, sum(fold.next_size(arm) for arm in range(len(rules.design.arms))))
+    """How many people the first stage holds, or the first batches of all arms."""
+    course = Fold(rules, MemoryBooks(), rules.fresh_state()).course
+    arms = 1 if course.foreseen else len(rules.design.arms)
+    return max(12, sum(course.opening(arm).planned for arm in range(arms)))
 
 
 def replay(system: System, table: Table, other: Table, door: Door, seed: int) -> list[str]:
     """What is wrong when the releases of a run on one table are forced on its neighbour; nothing, if all is well."""
     key = secrets.token_bytes(KEY_BYTES)  # the same coins for everybody in both runs
     first = system.run(table, WatchedDoor(door), seed, key)
-    second = system.run(other, WatchedDoor(door, [value for *_, value in first.releases]), seed, key)
+    second = system.run(other, WatchedDoor(door, list(first.releases)), seed, key)
     return violations(first, second, system.rules.grid)
 
 
@@ -229,7 +229,7 @@ def violations(first: Transcript, second: Transcript, grid: int) -> list[str]:
         f"The {what} depend on an outcome."
         for what, one, two in (
             ("arms", first.arms, second.arms),
-            ("batches", first.batches, second.batches),
+            ("stages", first.stages, second.stages),
             ("releases", first.releases, second.releases),
             ("verdicts", first.verdict, second.verdict),
         )
@@ -255,7 +255,7 @@ def black_box_release(door: Mechanism, runs: int) -> float:
     Under local privacy the same holds of single outcomes: the event is that a 1 is kept.
     """
     one = door.encoder.grid
-    if door.model == "local":
+    if door.law.kind == LOCAL:
         coins = [PersonalCoins(secrets.token_bytes(KEY_BYTES), "audit", person) for person in range(2 * runs)]
         high = sum(door.encode(Fraction(1), own) == one for own in coins[:runs])
         low = sum(door.encode(Fraction(0), own) == one for own in coins[runs:])
@@ -295,6 +295,6 @@ def black_box_trial(system: System, door: Door, runs: int, rng: random.Random) -
 def features(run: Transcript, grid: int) -> set[str]:
     """Public features of a run that an observer might look at."""
     seen = {f"verdict {run.verdict}", f"people {len(run.arms)}", f"arms {run.arms}"}
-    for order, (_, _, value) in enumerate(run.releases[:4]):
+    for order, value in enumerate(run.releases[:4]):
         seen |= {f"release {order} at least {mark}" for mark in range(-1, 13) if value >= mark * grid}
     return seen

@@ -177,7 +177,7 @@ class StagedCourse(Course):
 
     def weights(self) -> FloatArray | None:
         if is_open(self.stages):
-            return self.stages.openings.weights[newest_slot(self.stages)]
+            return np.array(self.stages.openings.weights[newest_slot(self.stages)])
         return np.array(self.opening(0).weights)
 
     def opening(self, arm: int) -> Opening:
@@ -187,7 +187,9 @@ class StagedCourse(Course):
             raise OperationError(f"The algorithm {self.algorithm.name} opened a stage that cannot be.")
         round_weights(openings, slot)
         weights = tuple(float(weight) for weight in openings.weights[slot])
-        return Opening(weights, bool(openings.difference[slot]), int(openings.champion[slot]), int(openings.planned[slot]))
+        return Opening(
+            weights, bool(openings.difference[slot]), int(openings.champion[slot]), int(openings.planned[slot])
+        )
 
     def opened(self, opening: Opening) -> None:
         slot, openings = next_slot(self.stages), self.stages.openings

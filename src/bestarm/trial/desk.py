@@ -13,10 +13,11 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from bestarm.errors import InputError, OperationError
+from bestarm.exact import text_of
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import IMPUTED, OUTCOME, Deal
-from bestarm.privacy.encoding import text_of
 from bestarm.privacy.mechanism import Door
+from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Stage
 from bestarm.trial.fold import HOUR, MICROSECONDS, Fold, Owed
 from bestarm.trial.moments import moment
@@ -54,9 +55,9 @@ class Desk:
 
     fold: Fold
     door: Door
-    coins: Deal
     log: Log
     at: int
+    deal: Deal
     pick: Pick = pick_secretly
 
     def emit(self, kind: str, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
@@ -104,7 +105,7 @@ class Desk:
         constant = self.fold.rules.design.imputed
         if constant is None:
             raise OperationError("This design replaces people who withdraw; it has no constant to impute.")
-        return self.door.encode(constant, self.coins(number, purpose))
+        return self.door.encode(constant, self.deal(number, purpose))
 
     def _stop(self, owed: Owed) -> None:
         rules, book = self.fold.rules, self.fold.book
@@ -179,7 +180,7 @@ class Desk:
         All of a request is checked before any of it is told: once a release has been drawn nothing may be refused,
         or what is seen of a refusal would depend on a release that nobody has.
         """
-        self.fold.rules.design.scale.to_unit(outcome)
+        self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
         if assignment.state == "withdrawn":
             raise InputError("This subject has withdrawn; nothing is recorded for it any more.")
@@ -226,15 +227,15 @@ class Desk:
         return "recorded"
 
     def _encoded(self, number: int, outcome: Fraction) -> int:
-        unit = self.fold.rules.design.scale.to_unit(outcome)
-        return self.door.encode(unit, self.coins(number, OUTCOME))
+        unit = self.fold.rules.design.outcomes.to_unit(outcome)
+        return self.door.encode(unit, self.deal(number, OUTCOME))
 
     def correct(self, number: int, outcome: Fraction, reason: str, actor: str) -> str:
         """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         self.settle()
         if self._local:
             raise InputError("Under local privacy the outcome itself is not kept, and so cannot be corrected.")
-        self.fold.rules.design.scale.to_unit(outcome)
+        self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
         if assignment.state not in ("told", "late"):
             raise InputError("There is no outcome to correct for this assignment; tell it first.")
@@ -291,7 +292,7 @@ class Desk:
 
     @property
     def _local(self) -> bool:
-        return self.fold.rules.design.privacy == "local"
+        return self.fold.rules.design.law.kind == LOCAL
 
 
 def choose(fold: Fold, weights: FloatArray, pick: Pick) -> int:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.files import replacing
+from bestarm.files import OURS_ALONE, replacing
 from bestarm.storage.contract import Reading
 from bestarm.trial.fold import Rules
 from bestarm.trial.identity import assignment_id
 from bestarm.trial.moments import moment
+from bestarm.trial.plain import Answer
 from bestarm.trial.public import PublicView, ledger_of, releases_of, status_of
-from bestarm.trial.report import report_data, report_page
+from bestarm.trial.report import report_of, report_page
 
 HEADER = ["assignment", "outcome"]
 CHAIN = "chain.jsonl"
 """The public chain in a public export, an event a line."""
+LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+A_NUMBER = re.compile(r"[+-]?[0-9.]+(?:/[0-9]+|e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class RowAnswer:
-    """What became of one line: its status, or what is wrong with it."""
+class RowAnswer(Answer):
+    """What became of one line of a file of outcomes: its status, or what is wrong with it."""
 
     line: int
     assignment: str
@@ -83,7 +85,7 @@ def write_report(view: PublicView, head: str, folder: str | Path) -> dict[str, s
     place = Path(folder)
     page, data = place / "report.html", place / "report.json"
     _write(page, report_page(view, head))
-    _write(data, _json(report_data(view, head)))
+    _write(data, _json(report_of(view, head).to_json()))
     return {"html": str(page), "json": str(data)}
 
 
@@ -91,8 +93,10 @@ def write_public(view: PublicView, reading: Reading, folder: str | Path) -> dict
     """Write everything public into a folder: releases and estimates as CSV, design, status and ledger as JSON, and the
     public chain, from which `bestarm trial verify-public` rechecks every decision."""
     place = Path(folder)
-    releases = [line | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)]
-    status = status_of(view)
+    releases = [
+        line.to_json() | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)
+    ]
+    status = status_of(view).to_json()
     paths = {
         name: place / name
         for name in ("releases.csv", "estimates.csv", "design.json", "status.json", "ledger.json", CHAIN)
@@ -107,7 +111,7 @@ def write_public(view: PublicView, reading: Reading, folder: str | Path) -> dict
     _write(paths["estimates.csv"], _csv(["arm", "mean", "low", "high"], status["estimates"]))
     _write(paths["design.json"], _json(view.design.to_json()))
     _write(paths["status.json"], _json(status))
-    _write(paths["ledger.json"], _json(ledger_of(view)))
+    _write(paths["ledger.json"], _json(ledger_of(view).to_json()))
     return {name: str(path) for name, path in paths.items()}
 
 
@@ -128,9 +132,9 @@ def write_confidential(rules: Rules, reading: Reading, folder: str | Path) -> di
         for a in reading.assignments()
     )
     columns = ["assignment", "subject", "arm", "stage", "assigned_at", "state", "outcome"]
-    with _private(assignments) as path:
+    with replacing(assignments, OURS_ALONE) as path:
         path.write_text(_csv(columns, rows), encoding="utf-8")
-    with _private(log) as path, path.open("w", encoding="utf-8") as out:
+    with replacing(log, OURS_ALONE) as path, path.open("w", encoding="utf-8") as out:
         for event in reading.events():
             kept = vars(event) | {"salt": event.salt.hex()}
             out.write(json.dumps(kept, ensure_ascii=False) + "\n")
@@ -140,13 +144,6 @@ def write_confidential(rules: Rules, reading: Reading, folder: str | Path) -> di
 def _write(path: Path, text: str) -> None:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def _private(path: Path) -> Iterator[Path]:
-    with replacing(path) as temporary:
-        yield temporary
-    os.chmod(path, 0o600)
 
 
 def _joined(line: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +156,14 @@ def _json(data: dict[str, Any]) -> str:
 
 def _csv(columns: list[str], rows: Iterable[dict[str, Any]]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({column: inert(row.get(column)) for column in columns} for row in rows)
     return out.getvalue()
+
+
+def inert(cell: Any) -> Any:
+    """The cell such that no spreadsheet takes it for a formula: text that begins like one gets an apostrophe."""
+    if isinstance(cell, str) and cell.startswith(LIKE_A_FORMULA) and not A_NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell

@@ -1,112 +1,175 @@
-"""Figures of the public view as inline SVG: no script, no font, no outside resource. Colours come from the page."""
+"""The figures of a trial, for the report and for the pages: one palette, one set of margins, one set of words.
+
+They are HTML with inline SVG, from the public view alone: no script, no font, no outside resource, no style but the
+classes of `STYLE`, which a page includes. Positions are percentages, so that lines stretch and letters do not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
+from typing import Final
 
-from bestarm.trial.public import PublicView, Released, in_outcome_units
+from bestarm.exact import text_of
+from bestarm.trial.public import Estimate, PublicView, Released
 
-WIDTH = 720
-LEFT = 150
-RIGHT = 24
-ROW = 36
-TOP = 26
+PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#b0568b", "#b88700", "#2f9bd6", "#46545c")
+"""One colour an arm, again from the start after seven; told apart under every kind of colour vision."""
+MOST_SHOWN: Final = 400
+"""Releases drawn; the last ones, if there are more."""
+MARGIN: Final = 0.12
+"""How far the timeline reaches beyond the outcome's bounds, as a share of their distance."""
+LINE_AT: Final = 80.0
+"""Where the stopping line stands in an evidence bar, in percent; what is beyond has more than enough."""
 
-PALETTE = ("#0b6e99", "#c2410c", "#4d7c0f", "#7e22ce", "#db2777", "#334155", "#a16207", "#14b8a6")
-"""One colour an arm, again from the start after eight."""
-
-
-def colour(arm: int) -> str:
-    """The arm's colour."""
-    return PALETTE[arm % len(PALETTE)]
+STYLE: Final = """:root {
+  --ink: #1b2a33; --soft-ink: #55656f; --line: #dbe3e6; --paper: #f6f8f8; --white: #fff;
+  --accent: #0f5c6e; --accent-dark: #0a4452; --accent-pale: #e3f0f2; --good: #00694e; --warn: #b88700;
+}
+.bars { display: grid; gap: 12px; margin-bottom: 14px; }
+.bar { display: grid; grid-template-columns: minmax(90px, 170px) minmax(0, 1fr) 150px; gap: 18px; align-items: center; }
+.bar .label { overflow-wrap: anywhere; line-height: 1.3; }
+.bar .value { font-variant-numeric: tabular-nums; font-weight: 600; line-height: 1.3; }
+.bar .small { display: block; color: var(--soft-ink); font-size: 15px; font-weight: 400; line-height: 1.5; }
+.scale { margin-top: -8px; color: var(--soft-ink); font-size: 14px; }
+.ends { display: flex; justify-content: space-between; }
+svg { display: block; overflow: visible; } svg text { font: 13px system-ui, sans-serif; fill: var(--soft-ink); }
+.grid { stroke: var(--line); stroke-width: 1.5; } .interval { opacity: .35; } .trough { fill: #edf1f2; }
+.finish { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 4 3; }
+.evidence.growing { fill: #0072b2; } .evidence.reached { fill: var(--good); }
+svg .dot, svg .interval { fill: var(--arm); } .dot { stroke: var(--white); stroke-width: 1.5; }
+.timeline .dot { opacity: .82; } svg .hollow { fill: var(--white); stroke: var(--arm); stroke-width: 2.5; }
+figure { margin: 14px 0; } figcaption { margin-top: 10px; line-height: 1.5; }
+.key { white-space: nowrap; margin-right: 14px; }
+.key::before { content: ""; display: inline-block; width: 12px; height: 12px; border-radius: 50%; margin-right: 6px;
+  background: var(--arm); }
+@media (max-width: 700px) {
+  .bar { grid-template-columns: 1fr auto; gap: 0 12px; } .bar svg, .bar .ends { grid-column: 1 / -1; grid-row: 2; }
+  .scale .label, .scale .value { display: none; } .bar .value .small { display: inline; }
+  .key { white-space: normal; }
+}
+""" + "".join(f".arm-{arm} {{ --arm: {colour}; }}\n" for arm, colour in enumerate(PALETTE))
+"""What the figures look like, with the colours that the page around them shares."""
 
 
 def estimates_figure(view: PublicView) -> str:
-    """Each arm's estimate with its interval."""
-    known = [e for e in view.estimates if e.mean is not None]
-    if not known:
+    """Each arm's estimate with its interval, on the scale of the outcome; nothing before the first."""
+    if all(estimate.mean is None for estimate in view.estimates):
         return ""
-    axis = _Axis(*outcome_range(view))
-    height = TOP + ROW * len(view.estimates) + 40
-    parts = [axis.ticks(height - 46, f"mean outcome ({'less' if view.design.lower_is_better else 'more'} is better)")]
-    best = None if view.verdict is None else view.verdict.arm
-    for row, estimate in enumerate(view.estimates):
-        y = TOP + ROW * row
-        label = view.labels[estimate.arm]
-        parts.append(_label(y, label, bold=label == best))
-        if estimate.mean is None:
-            parts.append(f'<text x="{LEFT + 8}" y="{y + 4}" class="muted">no release yet</text>')
-            continue
-        ink = colour(estimate.arm)
-        if estimate.low is not None and estimate.high is not None:
-            x1, x2 = axis.at(estimate.low), axis.at(estimate.high)
-            parts.append(f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y}" y2="{y}" stroke="{ink}" class="whisker"/>')
-        parts.append(f'<circle cx="{axis.at(estimate.mean):.1f}" cy="{y}" r="6" fill="{ink}"/>')
-        parts.append(_value(axis.at(estimate.mean), y - 10, f"{estimate.mean:.3g}"))
-    return _svg(height, "Estimated mean of each arm", parts)
+    low, high = outcome_range(view)
+    better = "less" if view.design.outcomes.lower_is_better else "more"
+    ends = f"<span>{low:.3g}</span><span>{better} is better</span><span>{high:.3g}</span>"
+    axis = f'<div class="bar scale"><span class="label"></span><span class="ends">{ends}</span></div>'
+    return _bars([*(_estimate_row(view, estimate) for estimate in view.estimates), axis])
+
+
+def _estimate_row(view: PublicView, estimate: Estimate) -> str:
+    label = escape(view.labels[estimate.arm])
+    if view.verdict is not None and view.verdict.arm == view.labels[estimate.arm]:
+        label = f"<b>{label}</b>"
+    if estimate.arm in view.recruiting:
+        label += _small("recruiting")
+    drawn = ['<line x1="0" x2="100%" y1="13" y2="13" class="grid"/>']
+    if estimate.mean is None:
+        return _row(label, svg(26, "no release yet", drawn), _small("no release yet"))
+    low, high = outcome_range(view)
+    colour = colour_class(estimate.arm)
+    said, value = f"estimate {estimate.mean:.3g}", f"{estimate.mean:.3g}"
+    if estimate.low is not None and estimate.high is not None:
+        left, right = share_of(estimate.low, low, high), share_of(estimate.high, low, high)
+        place = f'x="{left:.2f}%" y="8" width="{max(right - left, 0.5):.2f}%" height="10" rx="5"'
+        drawn.append(f'<rect {place} class="interval {colour}"/>')
+        said += f", between {estimate.low:.3g} and {estimate.high:.3g}"
+        value += _small(f"{estimate.low:.2g} to {estimate.high:.2g}")
+    drawn.append(f'<circle cx="{share_of(estimate.mean, low, high):.2f}%" cy="13" r="6.5" class="dot {colour}"/>')
+    return _row(label, svg(26, said, drawn), value)
+
+
+def estimates_said(view: PublicView) -> str:
+    """What the dots and bands are."""
+    low, high = outcome_range(view)
+    said = "The dot is the mean of all released sums of the arm, noise included."
+    if any(e.low is not None for e in view.estimates):
+        confidence = f"{100 * (1 - float(view.design.delta)):.4g}"
+        said = (
+            "The dot is the estimated mean outcome. The band holds the true mean of every arm, at all times of the "
+            f"trial at once, with probability at least {confidence} %."
+        )
+    if any(e.mean is not None and not low <= e.mean <= high for e in view.estimates):
+        said += " Noise can push a dot past the end of the scale; the band allows for that."
+    return said
 
 
 def evidence_figure(view: PublicView) -> str:
     """How far the evidence against each rival has come towards the line where the trial stops."""
-    if not view.standings:
-        return ""
-    height = TOP + ROW * len(view.standings) + 40
-    most = max(1.0, *(s.value / s.needed for s in view.standings if s.needed > 0))
-    axis = _Axis(0.0, min(most, 1.6))
-    line = axis.at(1.0)
-    parts = [axis.ticks(height - 46, "evidence as a share of what is needed")]
-    for row, standing in enumerate(view.standings):
-        y = TOP + ROW * row
-        share = max(0.0, standing.value / standing.needed)
-        reached = share >= 1
-        end = axis.at(min(share, 1.6))
-        parts.append(_label(y, f"against {view.labels[standing.rival]}"))
-        parts.append(
-            f'<rect x="{LEFT}" y="{y - 9}" width="{max(end - LEFT, 1):.1f}" height="18" rx="3" '
-            f'class="{"reached" if reached else "bar"}"/>'
-        )
-        said = f"{100 * share:.0f} %"
-        parts.append(_value(end - 30, y + 4, said, "inside") if share > 0.8 else _value(end + 28, y + 4, said))
-    parts.append(f'<line x1="{line:.1f}" x2="{line:.1f}" y1="2" y2="{height - 46}" class="finish"/>')
-    return _svg(height, "Evidence against each rival", parts)
+    return _bars(
+        [_evidence_row(view.labels[standing.rival], standing.value, standing.needed) for standing in view.standings]
+    )
+
+
+def _evidence_row(rival: str, value: float, needed: float) -> str:
+    share = max(0.0, value / needed) if needed > 0 else 1.0
+    kind = "reached" if share >= 1 else "growing"
+    drawn = [
+        '<rect x="0" y="6" width="100%" height="14" rx="4" class="trough"/>',
+        f'<rect x="0" y="6" width="{min(share * LINE_AT, 100.0):.2f}%" height="14" rx="4" class="evidence {kind}"/>',
+        f'<line x1="{LINE_AT}%" x2="{LINE_AT}%" y1="0" y2="26" class="finish"/>',
+    ]
+    picture = svg(26, f"{100 * share:.0f} percent of what is needed", drawn)
+    return _row(f"against {escape(rival)}", picture, f"{100 * share:.0f} %" + (_small("enough") if share >= 1 else ""))
+
+
+def evidence_said(view: PublicView) -> str:
+    """What the bars and the line are."""
+    return (
+        "The leading arm is compared with each rival; evidence is counted in nats: 3 nats are odds of about 20 to 1. "
+        "The trial stops when every bar has reached the dashed line; stopping then is wrong with probability at most "
+        f"δ = {text_of(view.design.delta)}, however often one has looked."
+    )
 
 
 def timeline_figure(view: PublicView) -> str:
     """Every released sum in order: its noisy mean, the number of its people by the mark's area."""
-    sums = released_sums(view)
-    if not sums:
+    shown = released_sums(view)[-MOST_SHOWN:]
+    if not shown:
         return ""
-    units = in_outcome_units(view.design)
-    means = [units(r.value, r.sizes[0]) / r.sizes[0] for r in sums]
     low, high = outcome_range(view)
-    # A small batch's noise can be far outside; such marks are drawn at the edge, hollow.
-    margin = 0.15 * (high - low)
-    bottom, top = low - margin, high + margin
-    height = 270
-    left, right, foot = 56, WIDTH - RIGHT, height - 44
-    biggest = max(r.sizes[0] for r in sums)
+    # The noise of a sum of few people can be far outside; such marks stand at the edge, hollow.
+    bottom, top = low - MARGIN * (high - low), high + MARGIN * (high - low)
+    drawn = []
+    for value in (low, (low + high) / 2, high):
+        y = 100 - share_of(value, bottom, top)
+        drawn.append(f'<line x1="9%" x2="100%" y1="{y:.2f}%" y2="{y:.2f}%" class="grid"/>')
+        drawn.append(f'<text x="8%" y="{y:.2f}%" dy="4" text-anchor="end">{value:g}</text>')
+    biggest = max(release.sizes[0] for release in shown)
+    for order, release in enumerate(shown):
+        x = 12 + 86 * (order + 0.5) / len(shown)
+        drawn.append(_mark(view, release, x, 3 + 7 * (release.sizes[0] / biggest) ** 0.5, (bottom, top)))
+    keys = "".join(
+        f'<span class="key {colour_class(arm)}">{escape(label)}</span>' for arm, label in enumerate(view.labels)
+    )
+    picture = svg(220, f"{len(shown)} released sums in order, the noisy mean of each", drawn, "timeline")
+    return f"<figure>{picture}<figcaption>{keys}</figcaption></figure>"
 
-    def x_of(order: int) -> float:
-        return left + 12 + (right - left - 24) * order / max(1, len(means) - 1)
 
-    def y_of(mean: float) -> float:
-        return foot - (foot - 10) * (min(max(mean, bottom), top) - bottom) / (top - bottom)
+def _mark(view: PublicView, release: Released, x: float, radius: float, ends: tuple[float, float]) -> str:
+    arm, people = release.arms[0], release.sizes[0]
+    mean = view.design.outcomes.sum_in_units(release.value, people) / people
+    hollow = "" if ends[0] <= mean <= ends[1] else " hollow"
+    said = escape(f"{view.labels[arm]}, stage {release.stage}: {people:,} people, noisy mean {mean:.3g}")
+    place = f'cx="{x:.2f}%" cy="{100 - share_of(mean, *ends):.2f}%" r="{radius:.1f}"'
+    return f'<circle {place} class="dot {colour_class(arm)}{hollow}"><title>{said}</title></circle>'
 
-    parts = [
-        f'<line x1="{left}" x2="{right}" y1="{y_of(v):.1f}" y2="{y_of(v):.1f}" class="grid"/>' for v in (low, high)
-    ]
-    parts += [f'<text x="{left - 8}" y="{y_of(v) + 4:.1f}" text-anchor="end">{v:g}</text>' for v in (low, high)]
-    for order, (release, mean) in enumerate(zip(sums, means, strict=True)):
-        radius = 2.5 + 8 * (release.sizes[0] / biggest) ** 0.5
-        outside = not bottom <= mean <= top
-        fill = "none" if outside else colour(release.arms[0])
-        parts.append(
-            f'<circle cx="{x_of(order):.1f}" cy="{y_of(mean):.1f}" r="{radius:.1f}" fill="{fill}" fill-opacity="0.75" '
-            f'stroke="{colour(release.arms[0])}"><title>{_told(view, release, mean)}</title></circle>'
-        )
-    parts.append(f'<text x="{(left + right) / 2}" y="{height - 22}" text-anchor="middle">releases in order</text>')
-    parts.append(_legend(view, height - 4))
-    return _svg(height, "Noisy mean of each released sum", parts)
+
+def timeline_said(view: PublicView) -> str:
+    """What the marks are."""
+    left_out = len(released_sums(view)) - MOST_SHOWN
+    return (
+        "Each mark is the sum of one arm in one stage, in the order of release: how high, the noisy mean of its "
+        "outcomes; how large, the number of people in it. Sums of few people scatter because noise hides the "
+        "individuals in them; hollow marks lie outside the picture."
+        + (f" The first {left_out:,} are not drawn." if left_out > 0 else "")
+    )
 
 
 def released_sums(view: PublicView) -> list[Released]:
@@ -115,66 +178,35 @@ def released_sums(view: PublicView) -> list[Released]:
 
 
 def outcome_range(view: PublicView) -> tuple[float, float]:
-    """The outcome's bounds."""
-    units = in_outcome_units(view.design)
-    ends = sorted((units(0.0, 1), units(1.0, 1)))
-    return ends[0], ends[1]
+    """The outcome's bounds, in its own units."""
+    units = view.design.outcomes.sum_in_units
+    low, high = sorted((units(0.0, 1), units(1.0, 1)))
+    return low, high
 
 
-def _told(view: PublicView, release: Released, mean: float) -> str:
-    return escape(f"{view.labels[release.arms[0]]}, stage {release.stage}: {release.sizes[0]} people, noisy mean {mean:.4g}")
+def share_of(value: float, low: float, high: float) -> float:
+    """Where a value stands between two others, in percent, kept inside."""
+    return 100 * min(max((value - low) / (high - low), 0.0), 1.0)
 
 
-def _legend(view: PublicView, y: float) -> str:
-    parts, x = [], 56.0
-    for arm, label in enumerate(view.labels):
-        if x > WIDTH - 90:
-            parts.append(f'<text x="{x}" y="{y}">…</text>')
-            break
-        parts.append(f'<circle cx="{x}" cy="{y - 4}" r="5" fill="{colour(arm)}"/>')
-        parts.append(f'<text x="{x + 9}" y="{y}">{escape(_short(label))}</text>')
-        x += 26 + 7.2 * len(_short(label))
-    return "".join(parts)
+def colour_class(arm: int) -> str:
+    """The class that gives an arm its colour."""
+    return f"arm-{arm % len(PALETTE)}"
 
 
-class _Axis:
-    """A horizontal axis from low to high."""
-
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high if high > low else low + 1.0
-
-    def at(self, value: float) -> float:
-        inside = min(max(value, self.low), self.high)  # noise can carry an estimate over the edge
-        return LEFT + (WIDTH - LEFT - RIGHT) * (inside - self.low) / (self.high - self.low)
-
-    def ticks(self, y: float, title: str) -> str:
-        parts = []
-        for step in range(5):
-            value = self.low + (self.high - self.low) * step / 4
-            x = self.at(value)
-            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{y}" class="grid"/>')
-            parts.append(f'<text x="{x:.1f}" y="{y + 16}" text-anchor="middle">{value:.3g}</text>')
-        middle = (LEFT + WIDTH - RIGHT) / 2
-        parts.append(f'<text x="{middle}" y="{y + 36}" text-anchor="middle" class="muted">{escape(title)}</text>')
-        return "".join(parts)
+def svg(height: int, said: str, drawn: Iterable[str], kind: str = "") -> str:
+    """A picture as wide as its place, and in words for those who do not see it."""
+    inside = "".join(drawn)
+    return f'<svg width="100%" height="{height}" role="img" aria-label="{escape(said)}" class="{kind}">{inside}</svg>'
 
 
-def _label(y: float, text: str, bold: bool = False) -> str:
-    weight = ' font-weight="700"' if bold else ""
-    return f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{escape(_short(text))}</text>'
+def _bars(rows: list[str]) -> str:
+    return f'<div class="bars">{"".join(rows)}</div>' if rows else ""
 
 
-def _value(x: float, y: float, text: str, kind: str = "value") -> str:
-    return f'<text x="{x:.1f}" y="{y}" text-anchor="middle" class="{kind}">{escape(text)}</text>'
+def _row(label: str, picture: str, value: str) -> str:
+    return f'<div class="bar"><span class="label">{label}</span>{picture}<span class="value">{value}</span></div>'
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 20 else text[:19] + "…"
-
-
-def _svg(height: float, title: str, parts: list[str]) -> str:
-    inside = "".join(parts)
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}" '
-        f'xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>{inside}</svg>'
-    )
+def _small(text: str) -> str:
+    return f' <span class="small">{escape(text)}</span>'

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bestarm.design import Design
 from bestarm.errors import OperationError
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
 from bestarm.policy.record import FloatArray
-from bestarm.privacy.encoding import GRID, ON_GRID
 from bestarm.storage.contract import Assignment, Book, Books, Stage, Tally
 from bestarm.trial.course import Opening, course_of
-from bestarm.trial.design import TrialDesign
 
 MICROSECONDS: Final = 1_000_000
 HOUR: Final = 3600 * MICROSECONDS
@@ -26,14 +25,19 @@ HOUR: Final = 3600 * MICROSECONDS
 class Rules:
     """The design, its algorithm, and the algorithm's constants: everything that never changes."""
 
-    design: TrialDesign
+    design: Design
     algorithm: Algorithm
     constants: Any
+
+    @classmethod
+    def of(cls, design: Design, algorithm: Algorithm) -> Rules:
+        """The rules of a design that this algorithm runs."""
+        return cls(design, algorithm, algorithm.constants(design.numbers()))
 
     @property
     def grid(self) -> int:
         """Integer steps in one outcome of 1."""
-        return GRID if self.design.encoding == ON_GRID else 1
+        return self.design.grid
 
     @property
     def follow_up(self) -> int | None:
@@ -153,7 +157,9 @@ class Fold:
 
     def sizes(self, stage: Stage) -> list[int]:
         """How many people each arm has in a stage."""
-        return [self.tally_of(stage.number, arm).assigned if weight > 0 else 0 for arm, weight in enumerate(stage.weights)]
+        return [
+            self.tally_of(stage.number, arm).assigned if weight > 0 else 0 for arm, weight in enumerate(stage.weights)
+        ]
 
     def expect_assignment(self, number: int) -> Assignment:
         """An assignment that has to be there."""
@@ -174,7 +180,9 @@ class Fold:
         opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
         self.course.opened(opening)
         number = self.book.opened + 1
-        stage = Stage(number, list(opening.weights), opening.difference, opening.champion, opening.planned, opening.planned)
+        stage = Stage(
+            number, list(opening.weights), opening.difference, opening.champion, opening.planned, opening.planned
+        )
         self.book.opened = number
         for arm in stage.arms:
             self.book.filling[str(arm)] = number

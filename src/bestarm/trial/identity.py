@@ -6,6 +6,7 @@ import hashlib
 import hmac
 
 from bestarm.errors import InputError
+from bestarm.text import is_text
 
 KEY_BYTES = 32
 LONGEST_SUBJECT = 200
@@ -15,7 +16,7 @@ CHECK_LENGTH = 4
 def pseudonym(key: bytes, subject: str) -> str:
     """The keyed hash that stands for a subject; without the key it cannot be traced back or tried out."""
     text = str(subject)
-    if not text.strip() or len(text) > LONGEST_SUBJECT:
+    if not text.strip() or len(text) > LONGEST_SUBJECT or not is_text(text):
         raise InputError(f"A subject needs an id of 1 to {LONGEST_SUBJECT} characters.")
     return hmac.new(key, b"subject\0" + text.encode(), hashlib.sha256).hexdigest()[:32]
 
@@ -32,7 +33,12 @@ def assignment_number(key: bytes, text: str) -> int:
         right = _check(key, int(number))
         if hmac.compare_digest(check.lower().encode(), right.encode()):
             return int(number)
-    raise InputError(f"There is no assignment {text!r} in this trial; the id stands in the answer to ask.")
+    raise no_such_assignment()
+
+
+def no_such_assignment() -> InputError:
+    """The refusal of an id that is none. It does not repeat the text: an outcome may have been typed there."""
+    return InputError("There is no assignment of this id in this trial; the id stands in the answer to ask.")
 
 
 def _check(key: bytes, number: int) -> str:

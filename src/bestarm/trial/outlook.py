@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Book, Reading
-from bestarm.trial.answers import Verdict
+from bestarm.storage.contract import Book, Reading, TrialState
+from bestarm.trial.answers import State, Verdict
 from bestarm.trial.estimates import estimates_of
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.public import PublicView, Released, StageView
+
+STATES: Final[dict[TrialState, State]] = {"open": "recruiting", "paused": "paused", "stopped": "stopped"}
 
 
 def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
@@ -15,11 +19,9 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
     rules = fold.rules
     releases = released(rules, fold, reading)
     weights = None if fold.book.state != "open" else fold.recruiting()
-    state: str = fold.book.state
-    if state == "open":
-        state = "recruiting"
-        if weights is None or fold.full:
-            state, weights = "waiting", None
+    state = STATES[fold.book.state]
+    if state == "recruiting" and (weights is None or fold.full):
+        state, weights = "waiting", None
     labels = list(rules.design.arms)
     standings = rules.algorithm.standings
     return PublicView(

@@ -29,7 +29,7 @@ def to_bytes(state: Any) -> dict[str, bytes]:
 
 
 def fill(state: Any, saved: dict[str, bytes]) -> bool:
-    """Write saved bytes into the arrays of a fresh state; False, and nothing written, if their layout is another one."""
+    """Write saved bytes into the arrays of a fresh state; False, and nothing written, if the layout is another one."""
     arrays = dict(named_arrays(state))
     if arrays.keys() != saved.keys() or any(array.nbytes != len(saved[name]) for name, array in arrays.items()):
         return False

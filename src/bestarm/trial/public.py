@@ -6,17 +6,26 @@ sum. This module and the ones that render it do not import the storage or the no
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
+from bestarm.design import Design
+from bestarm.exact import text_of
 from bestarm.policy.algorithm import Standing
-from bestarm.trial.answers import Verdict
-from bestarm.trial.design import TrialDesign
-
-
-ReleaseKind: TypeAlias = Literal["sum", "difference"]
+from bestarm.release.laws import LOCAL
+from bestarm.trial.answers import (
+    ArmEstimate,
+    Ledger,
+    LedgerLine,
+    Release,
+    ReleaseKind,
+    RivalEvidence,
+    StageStatus,
+    State,
+    Status,
+    Verdict,
+)
 
 
 @dataclass(frozen=True)
@@ -59,9 +68,8 @@ class PublicView:
     """Everything that may be known about a trial."""
 
     name: str
-    design: TrialDesign
-    state: str
-    """"recruiting", "waiting" (nobody is enrolled until outcomes come in), "paused" or "stopped"."""
+    design: Design
+    state: State
     recruiting: dict[int, float]
     """The arms that get the next person, with their probabilities."""
     stage: StageView | None
@@ -80,105 +88,114 @@ class PublicView:
         return self.design.arms
 
 
-def in_outcome_units(design: TrialDesign) -> Callable[[float, float], float]:
-    """Turns a sum of n outcomes in [0, 1] into the same sum in the outcome's own units."""
-    low, width = float(Fraction(design.low)), float(Fraction(design.high) - Fraction(design.low))
-    if design.lower_is_better:
-        return lambda total, n: n * (low + width) - width * total
-    return lambda total, n: n * low + width * total
-
-
-def status_of(view: PublicView) -> dict[str, Any]:
-    """The status as plain data."""
+def status_of(view: PublicView) -> Status:
+    """Where the trial stands."""
     labels = view.labels
-    return {
-        "trial": view.name,
-        "state": view.state,
-        "recruiting": [labels[arm] for arm in view.recruiting],
-        "stage": None if view.stage is None else stage_of(view.stage, labels),
-        "assigned": {labels[arm]: count for arm, count in enumerate(view.assigned)},
-        "releases": releases_of(view),
-        "estimates": [{"arm": labels[e.arm], "mean": e.mean, "low": e.low, "high": e.high} for e in view.estimates],
-        "evidence": [{"rival": labels[s.rival], "value": s.value, "needed": s.needed} for s in view.standings],
-        "epsilon_spent": spent(view)["epsilon_spent"],
-        "explanation": view.explanation,
-        "verdict": None if view.verdict is None else view.verdict.to_json(),
-        "caveat": view.caveat,
-    }
+    return Status(
+        trial=view.name,
+        state=view.state,
+        recruiting=tuple(labels[arm] for arm in view.recruiting),
+        stage=None if view.stage is None else stage_of(view.stage, labels),
+        assigned={labels[arm]: count for arm, count in enumerate(view.assigned)},
+        releases=tuple(releases_of(view)),
+        estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
+        evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed) for s in view.standings),
+        epsilon_spent=_spent(view)["epsilon_spent"],
+        explanation=view.explanation,
+        verdict=view.verdict,
+        caveat=view.caveat,
+    )
 
 
-def stage_of(stage: StageView, labels: tuple[str, ...]) -> dict[str, Any]:
-    """The running stage as plain data: its weights, and never the next arm."""
+def stage_of(stage: StageView, labels: tuple[str, ...]) -> StageStatus:
+    """The running stage for everybody: its weights, and never the next arm."""
     weights = {labels[arm]: weight for arm, weight in enumerate(stage.weights) if weight > 0}
-    return {"number": stage.number, "weights": weights, "people": stage.people, "open": stage.open}
+    return StageStatus(stage.number, weights, stage.people, stage.open)
 
 
-def releases_of(view: PublicView) -> list[dict[str, Any]]:
-    """The releases as plain data, in the order in which they were made."""
+def releases_of(view: PublicView) -> list[Release]:
+    """The releases in the order in which they were made."""
     return [
-        {
-            "stage": r.stage,
-            "kind": r.kind,
-            "arms": [view.labels[arm] for arm in r.arms],
-            "sizes": list(r.sizes),
-            "value": value_in_units(view.design, r),
-            "epsilon": _number(r.terms.get("epsilon")),
-        }
+        Release(
+            stage=r.stage,
+            kind=r.kind,
+            arms=tuple(view.labels[arm] for arm in r.arms),
+            sizes=r.sizes,
+            value=value_in_units(view.design, r),
+            epsilon=_number(r.terms.get("epsilon")),
+        )
         for r in view.releases
     ]
 
 
-def value_in_units(design: TrialDesign, release: Released) -> float:
+def people_released(view: PublicView) -> list[int]:
+    """How many people of each arm are in the releases."""
+    counted = [0] * len(view.labels)
+    for release in view.releases:
+        for arm, size in zip(release.arms, release.sizes, strict=True):
+            counted[arm] += size
+    return counted
+
+
+def value_in_units(design: Design, release: Released) -> float:
     """A release in the outcome's own units."""
-    units = in_outcome_units(design)
+    units = design.outcomes.sum_in_units
     if release.kind == "sum":
         return units(release.value, release.sizes[0])
     return units(release.value, release.sizes[0]) - units(0.0, release.sizes[1])
 
 
-def ledger_of(view: PublicView) -> dict[str, Any]:
+def ledger_of(view: PublicView) -> Ledger:
     """The privacy ledger: every release with the law of its noise, the cost to a person, and why it is that."""
-    lines = [line | {"terms": r.terms} for line, r in zip(releases_of(view), view.releases, strict=True)]
-    return {"trial": view.name, "privacy": view.design.privacy, "releases": lines, **spent(view)} | {
-        "assumptions": assumptions(view.design),
-    }
+    lines = [
+        LedgerLine(**vars(release), terms=r.terms) for release, r in zip(releases_of(view), view.releases, strict=True)
+    ]
+    return Ledger(
+        trial=view.name,
+        privacy=view.design.privacy.model,
+        releases=tuple(lines),
+        assumptions=tuple(assumptions(view.design)),
+        **_spent(view),
+    )
 
 
-def spent(view: PublicView) -> dict[str, Any]:
-    """What the releases so far cost any one person at most, and why."""
+def _spent(view: PublicView) -> dict[str, Any]:
+    # What the releases so far cost any one person at most, and why.
     design = view.design
     any_release = bool(view.releases)
     k = design.contributions
-    epsilon = design.epsilon if any_release else "0"
+    promise = design.privacy
     each = "one stage" if k == 1 else f"at most {k} stages, each at a {k}th of the budget"
-    if design.privacy == "none":
+    if promise.budget is None:
         return {
             "epsilon_spent": None,
             "promised": "no privacy",
             "why": "This design adds no noise and promises nothing.",
         }
-    if design.privacy == "zcdp":
-        rho = design.rho if any_release else "0"
+    budget = text_of(promise.budget)
+    cost = budget if any_release else "0"
+    if promise.measure == "rho":
         why = f"A person's outcomes enter {each}; nothing else about a person is used, so the cost does not add up."
-        return {"epsilon_spent": None, "rho_spent": rho, "promised": f"{design.rho}-zCDP", "why": why}
-    if design.privacy == "local":
+        return {"epsilon_spent": None, "rho_spent": cost, "promised": f"{budget}-zCDP", "why": why}
+    local = design.law.kind == LOCAL
+    if local:
         why = "Every outcome is randomised before it is kept; whatever is computed later costs nothing more."
     else:
         why = (
             f"A person's outcomes enter {each}, so a release costs only the people in its stage, and the total for any "
-            f"one person is {design.epsilon}, however many releases there are. It is not the sum over releases."
+            f"one person is {budget}, however many releases there are. It is not the sum over releases."
         )
-    promised = f"{design.epsilon}-{'local ' if design.privacy == 'local' else ''}differential privacy"
-    return {"epsilon_spent": _number(epsilon), "epsilon_exact": epsilon, "promised": promised, "why": why}
+    promised = f"{budget}-{'local ' if local else ''}differential privacy"
+    return {"epsilon_spent": _number(cost), "epsilon_exact": cost, "promised": promised, "why": why}
 
 
-def assumptions(design: TrialDesign) -> list[str]:
+def assumptions(design: Design) -> list[str]:
     """What the promises rest on, in words."""
     said = ["Outcomes of an arm are independent, with a mean that does not change during the trial."]
     if design.follow_up is None:
         said.append("When an outcome arrives does not depend on what it is (there is no fixed follow-up).")
     else:
-        said.append("Outcomes count when they are due and stages are released by the clock, so arrival times tell nothing.")
+        said.append("Outcomes count when due and stages are released by the clock, so arrival times tell nothing.")
     if design.withdrawal == "replace":
         said.append("Who withdraws is public, and does not depend on the outcome (people who withdraw are replaced).")
     else:

@@ -4,37 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from bestarm._version import __version__
-from bestarm.trial.design import design_in_words
-from bestarm.trial.figures import estimates_figure, evidence_figure, timeline_figure
-from bestarm.trial.public import PublicView, assumptions, ledger_of, spent, status_of
+from bestarm.exact import text_of
+from bestarm.trial import figures
+from bestarm.trial.answers import Report
+from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, status_of
 
-STYLE = """
-:root { color-scheme: light; --ink: #1c2733; --muted: #5b6b7b; --line: #d9e0e7; --soft: #f4f7f9; --accent: #0b6e99;
-  --good: #3f7d20; }
+STYLE = (
+    figures.STYLE
+    + """
+:root { color-scheme: light; }
 * { box-sizing: border-box; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); margin: 0; background: var(--soft); }
-main { max-width: 820px; margin: 0 auto; padding: 32px 20px 60px; }
-h1 { font-size: 28px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 0 0 10px; }
-section { background: #fff; border: 1px solid var(--line); border-radius: 10px; padding: 20px 22px; margin: 18px 0; }
-.lead { color: var(--muted); margin: 0; }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); margin: 0; background: var(--paper); }
+main { max-width: 860px; margin: 0 auto; padding: 32px 20px 60px; }
+h1 { font-size: 28px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 0 0 12px; }
+section { background: var(--white); border: 1px solid var(--line); border-radius: 12px; padding: 20px 22px;
+  margin: 18px 0; }
+.lead, .said { color: var(--soft-ink); margin: 0; } .said { font-size: 15px; }
 .verdict { border-left: 6px solid var(--accent); } .verdict strong { font-size: 24px; display: block; }
 .decided { border-left-color: var(--good); }
-.warning { border-left: 6px solid #b45309; }
-svg { width: 100%; height: auto; display: block; font: 13px system-ui, sans-serif; fill: var(--ink); }
-svg .grid { stroke: var(--line); } svg .muted { fill: var(--muted); } svg .whisker { stroke-width: 4; opacity: .45;
-  stroke-linecap: round; } svg .bar { fill: var(--accent); } svg .reached { fill: var(--good); }
-svg .finish { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 5 4; } svg .value { font-weight: 600; }
-svg .inside { font-weight: 600; fill: #fff; }
+.warning { border-left: 6px solid var(--warn); }
 table { border-collapse: collapse; width: 100%; font-size: 14px; } .wide { overflow-x: auto; }
 th, td { text-align: left; padding: 5px 10px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 details { margin-top: 12px; } summary { cursor: pointer; color: var(--accent); }
-footer { color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
-@media print { body { background: #fff; } section { break-inside: avoid; } }
+footer { color: var(--soft-ink); font-size: 13px; overflow-wrap: anywhere; }
+@media print { body { background: var(--white); } section { break-inside: avoid; } }
 """
+)
 
 STATES = {
     "recruiting": "The trial is recruiting.",
@@ -44,15 +42,9 @@ STATES = {
 }
 
 
-def report_data(view: PublicView, head: str) -> dict[str, Any]:
-    """The report as plain data."""
-    return {
-        "bestarm": __version__,
-        "design": view.design.to_json(),
-        "status": status_of(view),
-        "ledger": ledger_of(view),
-        "head": head,
-    }
+def report_of(view: PublicView, head: str) -> Report:
+    """The report as data."""
+    return Report(__version__, view.design.to_json(), status_of(view), ledger_of(view), head)
 
 
 def report_page(view: PublicView, head: str) -> str:
@@ -61,9 +53,9 @@ def report_page(view: PublicView, head: str) -> str:
         (
             _verdict(view),
             _caveat(view),
-            _figure("What each arm is estimated to do", estimates_figure(view), _intervals_said(view)),
-            _figure("How far the evidence has come", evidence_figure(view), _evidence_said(view)),
-            _figure("Every release so far", timeline_figure(view), _timeline_said(view)),
+            _figure("What each arm is estimated to do", figures.estimates_figure(view), figures.estimates_said(view)),
+            _figure("How far the evidence has come", figures.evidence_figure(view), figures.evidence_said(view)),
+            _figure("Releases so far", figures.timeline_figure(view), figures.timeline_said(view)),
             _people(view),
             _privacy(view),
             _assumed(view),
@@ -76,9 +68,10 @@ def report_page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"risk of a wrong recommendation at most {escape(view.design.delta)}, {escape(spent(view)['promised'])}. "
+        f"risk of a wrong recommendation at most {text_of(view.design.delta)}, {escape(ledger_of(view).promised)}. "
         f"Everything here is computed from releases and public constants.</p>{sections}"
-        f"<footer>bestarm {escape(__version__)} · head of the event log: {escape(head)}</footer></main></body></html>"
+        f"<footer>bestarm {escape(__version__)} · head of the public chain: {escape(head)}</footer>"
+        "</main></body></html>"
     )
 
 
@@ -103,28 +96,11 @@ def _caveat(view: PublicView) -> str:
 
 
 def _figure(title: str, figure: str, said: str) -> str:
-    return _section(title, figure + f"<p>{escape(said)}</p>") if figure else ""
-
-
-def _intervals_said(view: PublicView) -> str:
-    if all(e.low is None for e in view.estimates):
-        return "The dot is the mean of all released batches of an arm, noise included."
-    return (
-        f"The dot is the arm's estimated mean; the bar is an interval that holds the true mean of every arm, at all "
-        f"times of the trial at once, with probability at least {1 - float(view.design.delta):.4g}."
-    )
-
-
-def _evidence_said(view: PublicView) -> str:
-    return "The trial stops when the evidence against every rival of the leading arm reaches the dashed line."
-
-
-def _timeline_said(view: PublicView) -> str:
-    return "Each mark is one batch; larger marks are larger batches. Small batches scatter because of the noise."
+    return _section(title, figure + f'<p class="said">{escape(said)}</p>') if figure else ""
 
 
 def _people(view: PublicView) -> str:
-    counted = [sum(r.size for r in view.releases if r.arm == arm) for arm in range(len(view.labels))]
+    counted = people_released(view)
     rows = [
         (label, f"{view.assigned[arm]:,}", f"{counted[arm]:,}", "yes" if arm in view.recruiting else "")
         for arm, label in enumerate(view.labels)
@@ -135,17 +111,16 @@ def _people(view: PublicView) -> str:
 
 def _privacy(view: PublicView) -> str:
     ledger = ledger_of(view)
-    cost = ledger.get("epsilon_exact") or ledger.get("rho_spent")
-    said = [f"<p><b>Promised:</b> {escape(ledger['promised'])} for every participant.</p>"]
-    if cost is not None:
-        name = "rho" if view.design.privacy == "zcdp" else "epsilon"
-        said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(cost)}.</p>")
-    said.append(f"<p>{escape(ledger['why'])}</p>")
+    said = [f"<p><b>Promised:</b> {escape(ledger.promised)} for every participant.</p>"]
+    if ledger.spent is not None:
+        name = "rho" if ledger.epsilon_exact is None else "epsilon"
+        said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(ledger.spent)}.</p>")
+    said.append(f"<p>{escape(ledger.why)}</p>")
     rows = [
-        (line["arm"], str(line["batch"]), f"{line['size']:,}", f"{line['value']:.4f}", _terms(line["terms"]))
-        for line in ledger["releases"]
+        (str(line.stage), line.of_arms, line.of_people, f"{line.value:.4f}", _terms(line.terms))
+        for line in ledger.releases
     ]
-    table = _table(("arm", "batch", "people", "noisy sum", "noise"), rows, (1, 2, 3))
+    table = _table(("stage", "arm", "people", "noisy sum", "noise"), rows, (0, 2, 3))
     said.append(f"<details><summary>All {len(rows)} releases</summary>{table}</details>" if rows else "")
     return _section("Privacy ledger", "".join(said))
 
@@ -161,7 +136,7 @@ def _assumed(view: PublicView) -> str:
 
 
 def _design(view: PublicView) -> str:
-    rows = design_in_words(view.design)
+    rows = view.design.in_words()
     return _section("The design, fixed at creation", _table(("parameter", "value"), rows, ()))
 
 

@@ -14,16 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bestarm._version import __version__
+from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
 from bestarm.errors import InputError, OperationError
+from bestarm.exact import exact
 from bestarm.policy.algorithm import Algorithm
 from bestarm.privacy.coins import PersonalCoins
-from bestarm.privacy.coins import PersonalCoins
-from bestarm.privacy.encoding import exact
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
 from bestarm.privacy.noise import LiveNoise, live_noise
 from bestarm.storage import open_store
@@ -32,7 +31,6 @@ from bestarm.storage.events import PUBLIC_KINDS, SALT_BYTES, Event, chained, cha
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial import exchange, identity, outlook
 from bestarm.trial.answers import Asked, OpenAssignment, Verdict, Verification
-from bestarm.trial.design import DEFAULT_ALGORITHM, TrialDesign, make_design, resolve
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules
 from bestarm.trial.moments import moment
@@ -55,14 +53,12 @@ class Trial:
         self, store: Store, name: str, rules: Rules, key: bytes, noise: LiveNoise | None, clock: Clock
     ) -> None:
         self.name = name
-        self.design: TrialDesign = rules.design
+        self.design: Design = rules.design
         self._store = store
         self._rules = rules
         self._key = key
         self._clock = clock
-        self._door: Mechanism = live_mechanism(
-            rules.design.privacy, rules.design.budget, rules.design.encoding, noise or live_noise()
-        )
+        self._door: Mechanism = live_mechanism(rules.design.per_outcome, rules.design.encoding, noise or live_noise())
         self._lock = threading.RLock()
         self._state: Any = None
         self._saved: dict[str, bytes] = {}
@@ -74,48 +70,17 @@ class Trial:
         store: str | Path | Store,
         *,
         name: str,
-        arms: list[str] | tuple[str, ...],
-        delta: object,
-        epsilon: object = None,
         algorithm: str | Algorithm = DEFAULT_ALGORITHM,
-        privacy: str | None = None,
-        rho: object = None,
-        outcomes: str = "unit",
-        low: object = 0,
-        high: object = 1,
-        lower_is_better: bool = False,
-        indifference: object = 0,
-        max_participants: int | None = None,
-        follow_up: str | int | None = None,
-        withdrawal: str | None = None,
-        contributions: int = 1,
-        allocation: str = "random",
         actor: str = STAFF,
         noise: LiveNoise | None = None,
         clock: Clock = time.time,
+        **given: Any,
     ) -> Trial:
-        """Create a trial; its design is frozen from here on."""
-        design, rules_of = make_design(
-            arms,
-            epsilon,
-            delta,
-            algorithm,
-            privacy,
-            rho,
-            outcomes,
-            low,
-            high,
-            lower_is_better,
-            indifference,
-            max_participants,
-            follow_up,
-            withdrawal,
-            contributions,
-            allocation,
-        )
+        """Create a trial; its design is frozen from here on. `given` is the rest of it, as `Design.make` takes it."""
+        design = Design.make(algorithm=algorithm, **given)
         if not name.strip() or len(name) > 100 or not name.isprintable():
             raise InputError("A trial needs a name of 1 to 100 printable characters.")
-        rules = Rules(design, rules_of, rules_of.constants(design.for_policy()))
+        rules = Rules.of(design, resolve(algorithm))
         key = secrets.token_bytes(identity.KEY_BYTES)
         with _opened(store, create=True) as place:
             trial = cls(place, name, rules, key, noise, clock)
@@ -140,11 +105,10 @@ class Trial:
         """Find a trial again. An algorithm of one's own that was passed to `create` as an object is passed here too."""
         with _opened(store) as place:
             with place.reading(name) as reading:
-                design, key = TrialDesign.from_json(reading.design), reading.key
-            if algorithm is not None and algorithm.name != design.algorithm:
-                raise InputError(f"This trial runs the algorithm {design.algorithm}, not {algorithm.name}.")
-            rules_of = algorithm or resolve(design.algorithm)
-            rules = Rules(design, rules_of, rules_of.constants(design.for_policy()))
+                design, key = Design.from_json(reading.design), reading.key
+            if algorithm is not None and algorithm.identity != design.identity:
+                raise InputError(f"This trial runs the algorithm {design.identity}, not {algorithm.identity}.")
+            rules = Rules.of(design, algorithm or resolve(design.identity))
             return cls(place, name, rules, key, noise, clock)
 
     def ask(self, subject: str, actor: str = STAFF) -> Asked:
@@ -165,9 +129,7 @@ class Trial:
         """
         return self.tell_many([(assignment, outcome)], actor, guarded)[0]
 
-    def tell_many(
-        self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF, guarded: bool = False
-    ) -> list[str]:
+    def tell_many(self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF, guarded: bool = False) -> list[str]:
         """Record several outcomes in one transaction; if one cannot be, none is, and the error says what is wrong."""
         pairs = [(assignment, exact(outcome, "The outcome")) for assignment, outcome in outcomes]
 
@@ -181,13 +143,13 @@ class Trial:
         return _without_conflict(self._write(request))
 
     def correct(self, assignment: str, outcome: object, reason: str, actor: str = STAFF) -> str:
-        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its batch is closed."""
+        """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         _needs_reason(reason)
         value = exact(outcome, "The outcome")
         return self._write(lambda desk: desk.correct(self._number(desk, assignment), value, reason, actor))
 
     def withdraw(self, assignment: str, reason: str = "", actor: str = STAFF) -> str:
-        """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (batch closed)."""
+        """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (stage released)."""
         return self._write(lambda desk: desk.withdraw(self._number(desk, assignment), reason, actor))
 
     def pause(self, reason: str = "", actor: str = STAFF) -> str:
@@ -220,11 +182,11 @@ class Trial:
 
     def status(self) -> dict[str, Any]:
         """The public state as plain data."""
-        return status_of(self.view())
+        return status_of(self.view()).to_json()
 
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""
-        return ledger_of(self.view())
+        return ledger_of(self.view()).to_json()
 
     def report(self, out: str | Path) -> dict[str, str]:
         """Write the report (report.html, report.json) into a folder; the paths."""
@@ -331,13 +293,16 @@ class Trial:
 
     def _desk(self, writing: Writing, state: Any) -> Desk:
         def log(kind: str, at: int, actor: str, body: dict[str, Any], secret: dict[str, Any] | None) -> None:
-            salt = None if secret is None else secrets.token_bytes(SALT_BYTES)
-            seq = writing.seq + 1
+            salt, seq = secrets.token_bytes(SALT_BYTES), writing.seq + 1
             mark = chained(writing.head, seq, at, actor, kind, body, secret, salt)
-            writing.append(Event(seq, at, actor, kind, body, secret, salt, mark))
+            public_seq = public_mark = None
+            if kind in PUBLIC_KINDS:
+                public_seq = writing.public_seq + 1
+                public_mark = chained_publicly(writing.public_head, public_seq, kind, body)
+            writing.append(Event(seq, at, actor, kind, body, secret, salt, mark, public_seq, public_mark))
 
-        coins = partial(PersonalCoins, self._key, self.name)
-        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), coins)
+        deal = partial(PersonalCoins, self._key, self.name)
+        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), deal)
 
     def _now(self, reading: Reading) -> int:
         return max(int(self._clock() * MICROSECONDS), reading.book.at)
@@ -369,7 +334,7 @@ class Trial:
     def _number(self, desk: Desk, text: str) -> int:
         number = identity.assignment_number(self._key, text)
         if desk.fold.books.assignment(number) is None:
-            raise InputError(f"There is no assignment {text!r} in this trial; the id stands in the answer to ask.")
+            raise identity.no_such_assignment()
         return number
 
     def _for_staff(self, assignment: Assignment) -> OpenAssignment:
@@ -386,7 +351,7 @@ CONFLICT = "A different outcome has already been recorded for this assignment; u
 
 
 def _tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guarded: bool) -> list[str]:
-    """Tell outcomes that were checked. A conflict is an error at once, or, guarded, an answer that is kept in the log."""
+    """Tell outcomes that were checked. A conflict is an error at once; guarded, an answer that is kept in the log."""
     if not guarded:
         if any(desk.conflicts(number, outcome) for number, outcome in outcomes):
             raise InputError(CONFLICT)

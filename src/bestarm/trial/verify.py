@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from bestarm.errors import BestArmError
 from bestarm.policy.algorithm import UNDECIDED
+from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Reading
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
 from bestarm.storage.memory import MemoryBooks
@@ -51,9 +52,7 @@ def key_mark(key: bytes) -> str:
     return hmac.new(key, b"bestarm key", hashlib.sha256).hexdigest()
 
 
-def verify(
-    rules: Rules, reading: Reading, progress: Callable[[int, int], None] | None = None
-) -> Verification:
+def verify(rules: Rules, reading: Reading, progress: Callable[[int, int], None] | None = None) -> Verification:
     """Check the whole log and then the books; names every event that does not fit."""
     books = MemoryBooks()
     replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key)
@@ -261,14 +260,14 @@ class Replay:
     def _check_value(self, event: Event) -> None:
         secret: dict[str, Any] = event.secret or {}
         outcome = secret["outcome"]
-        unit = None if outcome is None else self.fold.rules.design.scale.to_unit(Fraction(outcome))
+        unit = None if outcome is None else self.fold.rules.design.outcomes.to_unit(Fraction(outcome))
         if secret["value"] not in self._possible(unit):
             raise Wrong("The integer does not belong to the outcome.")
 
     def _possible(self, unit: Fraction | None) -> tuple[int, int]:
         # The integers an outcome in [0, 1] can become; under local privacy either answer is possible.
         grid = self.fold.rules.grid
-        if self.fold.rules.design.privacy == "local" or unit is None:
+        if self.fold.rules.design.law.kind == LOCAL or unit is None:
             return 0, grid
         return math.floor(unit * grid), math.ceil(unit * grid)
 

@@ -14,13 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from bestarm.design import Design, resolve
 from bestarm.errors import InputError
 from bestarm.policy.algorithm import Algorithm
 from bestarm.storage.contract import Stage
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, chained_publicly
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.answers import Misfit, Verification
-from bestarm.trial.design import TrialDesign, resolve
 from bestarm.trial.exchange import CHAIN
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules
 from bestarm.trial.moments import moment
@@ -91,15 +91,17 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
                     line = {}
                 yield line if isinstance(line, dict) else {}
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"There is no public chain in {folder}; `bestarm trial export-public` writes {CHAIN}.") from error
+        raise InputError(
+            f"There is no public chain in {folder}; `bestarm trial export-public` writes {CHAIN}."
+        ) from error
 
 
 def _fold_of(kind: str, body: dict[str, Any], algorithm: Algorithm | None) -> PublicFold:
     if kind != "created":
         raise Wrong("A chain begins with the trial's creation.")
-    design = TrialDesign.from_json(body["design"])
+    design = Design.from_json(body["design"])
     found = algorithm or resolve(design.algorithm)
-    rules = Rules(design, found, found.constants(design.for_policy()))
+    rules = Rules(design, found, found.constants(design.numbers()))
     fold = PublicFold(rules, MemoryBooks(), rules.fresh_state())
     fold.apply(kind, _microseconds(body["time"]), body, None)
     return fold

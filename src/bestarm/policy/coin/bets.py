@@ -23,6 +23,7 @@ import math
 from typing import Final, NamedTuple
 
 from bestarm.release.curves import Curve, log_value
+from bestarm.release.joint import Joint, log_payoff
 from bestarm.release.laws import Law
 from bestarm.rules import rule
 
@@ -124,3 +125,47 @@ def log_difference(bet: Bet, law: Law, pivot: float, sizes: tuple[float, float],
     nats = 1.0 + 2.0 * bet.up.steep * (abs(value) + abs(at) + sizes[0] + sizes[1])
     charge = ROUNDING * (sizes[0] + sizes[1]) + INEXACT * nats
     return log_value(bet.up, value - at) - bet.up.cost + bet.up.slope * at + people - charge
+
+
+class JointBet(NamedTuple):
+    """A bet with one cap for both sums, or on their difference."""
+
+    pays: Joint
+    up: float
+    down: float
+    """The slopes l_a and l_b."""
+    factors: Factors
+
+
+@rule
+def joint_on_sums(pays: Joint, ratio: float, zone: float) -> JointBet:
+    """The bet that a joint pay-off of two sums fixes."""
+    up = pays.tangent * pays.up
+    down = pays.tangent * pays.down
+    return JointBet(pays, up, down, factors(up, down, ratio, zone))
+
+
+@rule
+def joint_on_difference(pays: Joint, zone: float) -> JointBet:
+    """The bet that a pay-off of one release (`pays.down` = 0) fixes on S_a - S_b, for arms of equal weights."""
+    slope = pays.tangent * pays.up
+    return JointBet(pays, slope, slope, factors(slope, slope, 1.0, zone))
+
+
+@rule
+def log_joint(bet: JointBet, pivot: float, sizes: tuple[float, float], values: tuple[float, float]) -> float:
+    """The logarithm of a bet; never above the true one.
+
+    `values` are the two sums, champion first, or the difference and 0. Reference points are what the sums should be
+    with outcomes of mean `pivot`; they need not lie on the grid.
+    """
+    at_a = sizes[0] * pivot
+    at_b = sizes[1] * pivot
+    if bet.pays.down == 0.0:
+        won = log_payoff(bet.pays, values[0] - at_a + at_b, 0.0)
+    else:
+        won = log_payoff(bet.pays, values[0] - at_a, at_b - values[1])
+    tangent = bet.up * at_a - bet.down * at_b
+    people = sizes[0] * bet.factors.champion + sizes[1] * bet.factors.rival
+    nats = (bet.pays.up + bet.pays.down) * (abs(values[0]) + abs(values[1]) + sizes[0] + sizes[1])
+    return won - bet.pays.cost + tangent + people - ROUNDING * (sizes[0] + sizes[1]) - INEXACT * (1.0 + nats)

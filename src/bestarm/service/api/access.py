@@ -9,7 +9,6 @@ from fastapi import APIRouter, Path, Response
 from bestarm.service import schemas
 from bestarm.service.access import Grant
 from bestarm.service.guard import AccessHere, TrialsHere, WholeAdmin
-from bestarm.service.plain import second
 from bestarm.service.problems import documented, not_found
 
 router = APIRouter(tags=["access"])
@@ -56,5 +55,5 @@ def _described(grant: Grant) -> dict[str, Any]:
         "role": grant.role,
         "trial": grant.trial,
         "label": grant.label,
-        "created_at": second(grant.created_at),
+        "created_at": grant.created,
     }

@@ -8,14 +8,14 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from bestarm import __version__
+from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.policy import catalogue
 from bestarm.service import schemas
 from bestarm.service.guard import PlannerHere, Viewer
-from bestarm.service.plain import finite
-from bestarm.service.plans import PlanQuestion
+from bestarm.service.plans import to_be_planned
 from bestarm.service.problems import documented
 from bestarm.theory import bounds as bounds_of
-from bestarm.trial.design import DEFAULT_ALGORITHM
+from bestarm.trial.plain import plain
 
 router = APIRouter()
 
@@ -49,7 +49,7 @@ def algorithms(holder: Viewer) -> schemas.AlgorithmList:
 def bounds(holder: Viewer, question: schemas.BoundsQuestion) -> schemas.BoundsAnswer:
     """How many participants any method must use, and whether privacy or chance decides that."""
     found = bounds_of(question.means, question.epsilon, question.delta, question.beta)
-    return schemas.BoundsAnswer(**finite(found.to_dict()))
+    return schemas.BoundsAnswer(**plain(found.to_dict()))
 
 
 @router.post(
@@ -62,10 +62,10 @@ def plan(holder: Viewer, planner: PlannerHere, question: schemas.PlanRequest) ->
     """How many participants a trial needs and what privacy costs, by simulation. Repeat the question until the
     answer is 200: the same question is computed once."""
     answer = planner.ask(
-        PlanQuestion(
+        to_be_planned(
+            question.means,
             epsilon=question.epsilon,
             delta=question.delta,
-            means=None if question.means is None else tuple(question.means),
             arms=question.arms,
             gap=question.gap,
             base=question.base,
@@ -73,8 +73,9 @@ def plan(holder: Viewer, planner: PlannerHere, question: schemas.PlanRequest) ->
             runs=question.runs,
             seed=question.seed,
             participants=question.participants,
+            difference=question.difference,
         )
     )
     if answer is None:
         return JSONResponse({"state": "computing"}, 202, {"Retry-After": "1"})
-    return {"state": "done", "plan": finite(answer)}
+    return {"state": "done", "plan": plain(answer)}

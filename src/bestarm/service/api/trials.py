@@ -5,9 +5,9 @@ What is personal (subjects, assignments, outcomes) travels in bodies, never in a
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from bestarm.service import schemas
@@ -19,16 +19,14 @@ from bestarm.service.guard import (
     TrialToView,
     Viewer,
     WholeAdmin,
-    trial_for,
 )
-from bestarm.service.plain import finite
 from bestarm.service.problems import documented
 from bestarm.service.reports import report_response
-from bestarm.service.trials import checked_outcome
-from bestarm.trial.answers import Asked
+from bestarm.service.trials import checked_outcome, record
 from bestarm.trial.public import ledger_of, status_of
 
 router = APIRouter(prefix="/trials", tags=["trials"])
+Plain = dict[str, Any]
 SEEN = documented(403, 404)
 RUN = documented(403, 404, 409)
 
@@ -43,7 +41,7 @@ def list_trials(holder: Viewer, trials: TrialsHere) -> schemas.TrialList:
 def create_trial(holder: WholeAdmin, trials: TrialsHere, design: schemas.NewTrial) -> schemas.TrialInfo:
     """Create a trial; its design is frozen from here on. For administrators of all trials."""
     given = design.model_dump(exclude_none=True)
-    trial = trials.create(given.pop("name"), holder.label, given)
+    trial = trials.create(given.pop("name"), holder.actor, given)
     return schemas.TrialInfo(trial=trial.name, design=trial.design.to_json())
 
 
@@ -53,29 +51,29 @@ def show_trial(found: TrialToView) -> schemas.TrialInfo:
     return schemas.TrialInfo(trial=found.name, design=found.design.to_json())
 
 
-@router.get("/{trial}/status", responses=SEEN)
-def status(found: TrialToView, trials: TrialsHere) -> schemas.Status:
+@router.get("/{trial}/status", response_model=schemas.Status, responses=SEEN)
+def status(found: TrialToView, trials: TrialsHere) -> Plain:
     """The public state: who recruits, what was released, estimates, evidence, verdict."""
-    return schemas.Status(**finite(status_of(trials.view(found.name))))
+    return status_of(trials.view(found.name)).to_json()
 
 
-@router.get("/{trial}/verdict", responses=SEEN)
-def verdict(found: TrialToView) -> schemas.VerdictOrNone:
+@router.get("/{trial}/verdict", response_model=schemas.VerdictOrNone, responses=SEEN)
+def verdict(found: TrialToView, trials: TrialsHere) -> Plain:
     """How the trial ended; null while it runs."""
-    ended = found.verdict
-    return schemas.VerdictOrNone(verdict=None if ended is None else schemas.VerdictAnswer(**ended.to_json()))
+    ended = trials.view(found.name).verdict
+    return {"verdict": None if ended is None else ended.to_json()}
 
 
-@router.get("/{trial}/ledger", responses=SEEN)
-def ledger(found: TrialToView, trials: TrialsHere) -> schemas.Ledger:
+@router.get("/{trial}/ledger", response_model=schemas.Ledger, responses=SEEN)
+def ledger(found: TrialToView, trials: TrialsHere) -> Plain:
     """The privacy ledger: every release, its noise, and what all of them cost a person."""
-    return schemas.Ledger(**finite(ledger_of(trials.view(found.name))))
+    return ledger_of(trials.view(found.name)).to_json()
 
 
-@router.get("/{trial}/report", responses=SEEN)
-def report(found: TrialToView, trials: TrialsHere) -> schemas.Report:
+@router.get("/{trial}/report", response_model=schemas.Report, responses=SEEN)
+def report(found: TrialToView, trials: TrialsHere) -> Plain:
     """The report as data; only releases and what follows from them."""
-    return schemas.Report(**finite(trials.report_data(found.name)))
+    return trials.report(found.name).to_json()
 
 
 @router.get("/{trial}/report.html", response_class=HTMLResponse, responses=SEEN)
@@ -84,79 +82,70 @@ def report_html(found: TrialToView, trials: TrialsHere) -> HTMLResponse:
     return report_response(trials.report_page(found.name))
 
 
-@router.post("/{trial}/ask", responses=RUN)
-def ask(found: TrialToRun, holder: Holder, request: schemas.Ask) -> schemas.Asked:
+@router.post("/{trial}/ask", response_model=schemas.Asked, responses=RUN)
+def ask(found: TrialToRun, holder: Holder, request: schemas.Ask) -> Plain:
     """The subject's assignment: the one it holds, or a new one. For operators."""
-    return _asked(found.ask(request.subject, holder.label))
+    return found.ask(request.subject, holder.actor).to_json()
 
 
-@router.post("/{trial}/ask-many", responses=RUN)
-def ask_many(found: TrialToRun, holder: Holder, request: schemas.AskMany) -> schemas.AskedMany:
+@router.post("/{trial}/ask-many", response_model=schemas.AskedMany, responses=RUN)
+def ask_many(found: TrialToRun, holder: Holder, request: schemas.AskMany) -> Plain:
     """Assignments for several subjects in one step; all or none. For operators."""
-    return schemas.AskedMany(assignments=[_asked(one) for one in found.ask_many(request.subjects, holder.label)])
+    return {"assignments": [one.to_json() for one in found.ask_many(request.subjects, holder.actor)]}
 
 
 @router.post("/{trial}/tell", responses=RUN)
 def tell(found: TrialToRun, holder: Holder, request: schemas.Tell) -> schemas.Done:
     """Record an outcome: "recorded", "already recorded" or "late" (kept, not used). For operators."""
     outcome = checked_outcome(found.design, request.outcome)
-    return schemas.Done(status=found.tell(request.assignment, outcome, holder.label))
+    return schemas.Done(status=record(found, [(request.assignment, outcome)], holder)[0])
 
 
 @router.post("/{trial}/tell-many", responses=RUN)
 def tell_many(found: TrialToRun, holder: Holder, request: schemas.TellMany) -> schemas.DoneMany:
     """Record several outcomes in one step; all or none. For operators."""
     outcomes = [(one.assignment, checked_outcome(found.design, one.outcome)) for one in request.outcomes]
-    return schemas.DoneMany(statuses=found.tell_many(outcomes, holder.label))
+    return schemas.DoneMany(statuses=record(found, outcomes, holder))
 
 
 @router.post("/{trial}/correct", responses=RUN)
 def correct(found: TrialToRun, holder: Holder, request: schemas.Correct) -> schemas.Done:
-    """Correct an outcome: "corrected", or "late" (recorded, not used) once its batch is closed. For operators."""
+    """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released. For operators."""
     outcome = checked_outcome(found.design, request.outcome)
-    return schemas.Done(status=found.correct(request.assignment, outcome, request.reason, holder.label))
+    return schemas.Done(status=found.correct(request.assignment, outcome, request.reason, holder.actor))
 
 
 @router.post("/{trial}/withdraw", responses=RUN)
 def withdraw(found: TrialToRun, holder: Holder, request: schemas.Withdraw) -> schemas.Done:
     """Take a subject out by the design's rule. For operators."""
-    return schemas.Done(status=found.withdraw(request.assignment, request.reason, holder.label))
+    return schemas.Done(status=found.withdraw(request.assignment, request.reason, holder.actor))
 
 
-@router.get("/{trial}/open", responses=SEEN)
-def open_assignments(found: TrialToRun) -> schemas.OpenAssignments:
+@router.get("/{trial}/open", response_model=schemas.OpenAssignments, responses=SEEN)
+def open_assignments(found: TrialToRun) -> Plain:
     """The assignments whose outcomes are awaited, oldest first. For operators."""
-    return schemas.OpenAssignments(
-        assignments=[
-            schemas.OpenAssignmentInfo(assignment=a.id, arm=a.arm, assigned_at=a.assigned_at, due_at=a.due_at)
-            for a in found.open_assignments()
-        ]
-    )
+    return {"assignments": [one.to_json() for one in found.open_assignments()]}
 
 
 @router.post("/{trial}/pause", responses=RUN)
 def pause(found: TrialToManage, holder: Holder, request: schemas.Reason) -> schemas.Done:
     """Enrol nobody until `resume`; outcomes still come in. For administrators."""
-    return schemas.Done(status=found.pause(request.reason, holder.label))
+    return schemas.Done(status=found.pause(request.reason, holder.actor))
 
 
 @router.post("/{trial}/resume", responses=RUN)
 def resume(found: TrialToManage, holder: Holder, request: schemas.Reason) -> schemas.Done:
     """Enrol again. For administrators."""
-    return schemas.Done(status=found.resume(request.reason, holder.label))
+    return schemas.Done(status=found.resume(request.reason, holder.actor))
 
 
 @router.post("/{trial}/end", responses=RUN)
 def end(found: TrialToManage, holder: Holder, request: schemas.NeededReason) -> schemas.Done:
     """Stop the trial for good without a recommendation. For administrators."""
-    return schemas.Done(status=found.end(request.reason, holder.label))
+    return schemas.Done(status=found.end(request.reason, holder.actor))
 
 
-@router.get("/{trial}/verify", responses=SEEN)
-def verify(found: Annotated[Any, Depends(trial_for("admin"))]) -> schemas.Verified:
+@router.get("/{trial}/verify", response_model=schemas.Verification, responses=SEEN)
+def verify(found: TrialToManage) -> Plain:
     """Replay the log from its first event and compare; takes as long as the trial is. For administrators."""
-    return schemas.Verified(**found.verify().to_json())
-
-
-def _asked(asked: Asked) -> schemas.Asked:
-    return schemas.Asked(**asked.to_json())
+    return found.verify().to_json()

@@ -11,7 +11,6 @@ from bestarm.errors import InputError
 from bestarm.service.access import ROLES, Access
 from bestarm.service.guard import AccessHere, Fields, FormHolder, PageHolder, TrialsHere, demand_everything
 from bestarm.service.pages.render import render
-from bestarm.service.plain import second
 from bestarm.service.problems import Refusal
 from bestarm.service.trials import Trials
 
@@ -69,6 +68,6 @@ def end(holder: FormHolder, fields: Fields, access: AccessHere) -> Response:
 
 def _page(request: Request, access: Access, trials: Trials, **happened: Any) -> Response:
     known = {"made": None, "problem": None, "chosen": ""} | happened
-    rows = [(grant, second(grant.created_at)) for grant in access.grants()]
+    rows = [(grant, grant.created) for grant in access.grants()]
     status = 200 if known["problem"] is None else 422
     return render(request, "access.html", status, rows=rows, trials=trials.names(), roles=ROLES, **known)

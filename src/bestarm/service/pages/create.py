@@ -7,12 +7,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
+from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.errors import InputError
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.service.guard import Fields, FormHolder, PageHolder, TrialsHere, demand_everything
 from bestarm.service.pages.render import render, trial_path
 from bestarm.service.problems import Refusal
-from bestarm.trial.design import DEFAULT_ALGORITHM
 
 router = APIRouter()
 
@@ -28,7 +28,7 @@ BLANK = {
     "follow_up": "",
     "max_participants": "",
     "withdrawal": "",
-    "indifference": "0",
+    "difference": "0",
     "allocation": "random",
     "algorithm": DEFAULT_ALGORITHM,
 }
@@ -49,7 +49,7 @@ def create(request: Request, holder: FormHolder, fields: Fields, trials: TrialsH
     demand_everything(holder)
     values = BLANK | {key: value[:LONGEST] for key, value in fields.items() if key in BLANK}
     try:
-        trials.create(values["name"].strip(), holder.label, _design(values))
+        trials.create(values["name"].strip(), holder.actor, _design(values))
     except (InputError, Refusal) as error:
         return _form(request, values, str(error))
     return RedirectResponse(trial_path(values["name"].strip(), "?created=yes"), 303)
@@ -71,7 +71,7 @@ def _design(values: dict[str, str]) -> dict[str, Any]:
         "low": values["low"],
         "high": values["high"],
         "lower_is_better": values["better"] == "less",
-        "indifference": values["indifference"] or "0",
+        "difference": values["difference"] or "0",
         "allocation": values["allocation"],
     }
     for key in ("follow_up", "withdrawal"):

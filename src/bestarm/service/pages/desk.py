@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,6 +13,7 @@ from bestarm.service.guard import Fields, FormHolder, PageHolder, TrialsHere, vi
 from bestarm.service.pages.render import render
 from bestarm.service.problems import Refusal, refusal_of
 from bestarm.service.trials import Trials, checked_outcome
+from bestarm.service.trials import record as tell
 from bestarm.trial.trial import Trial
 
 router = APIRouter(prefix="/trials/{trial}/desk")
@@ -34,7 +36,7 @@ def assign(request: Request, holder: FormHolder, fields: Fields, trials: TrialsH
     found = visible(trials, holder, trial, "operator")
     subject = fields.get("subject", "").strip()
     try:
-        asked = found.ask(subject, holder.label)
+        asked = found.ask(subject, holder.actor)
     except BestArmError as error:
         return desk_page(request, trials, found, refused=("assign", error), typed={"subject": subject})
     return desk_page(request, trials, found, asked=asked, subject=subject)
@@ -50,7 +52,13 @@ def review(request: Request, holder: FormHolder, fields: Fields, trials: TrialsH
             raise InputError("Which assignment is it? Its id was shown when the participant was assigned.")
         checked_outcome(found.design, typed["outcome"])
     except BestArmError as error:
-        return desk_page(request, trials, found, refused=("outcome", error), typed={"assignment": typed["assignment"]})
+        return desk_page(
+            request,
+            trials,
+            found,
+            refused=("outcome", error),
+            typed={"assignment": _id_or_nothing(typed["assignment"])},
+        )
     awaited = {a.id: a for a in found.open_assignments()}
     return desk_page(request, trials, found, review=typed | {"awaited": awaited.get(typed["assignment"].lower())})
 
@@ -65,9 +73,11 @@ def record(request: Request, holder: FormHolder, fields: Fields, trials: TrialsH
         return desk_page(request, trials, found, typed=typed)
     try:
         outcome = checked_outcome(found.design, fields.get("outcome", ""))
-        status = found.tell(assignment, outcome, holder.label)
+        status = tell(found, [(assignment, outcome)], holder)[0]
     except BestArmError as error:
-        return desk_page(request, trials, found, refused=("outcome", error), typed={"assignment": assignment})
+        return desk_page(
+            request, trials, found, refused=("outcome", error), typed={"assignment": _id_or_nothing(assignment)}
+        )
     return desk_page(request, trials, found, done=(assignment, status))
 
 
@@ -78,9 +88,11 @@ def correct(request: Request, holder: FormHolder, fields: Fields, trials: Trials
     assignment = fields.get("assignment", "").strip()
     try:
         outcome = checked_outcome(found.design, fields.get("outcome", ""))
-        status = found.correct(assignment, outcome, fields.get("reason", ""), holder.label)
+        status = found.correct(assignment, outcome, fields.get("reason", ""), holder.actor)
     except BestArmError as error:
-        return desk_page(request, trials, found, refused=("correct", error), typed={"assignment": assignment})
+        return desk_page(
+            request, trials, found, refused=("correct", error), typed={"assignment": _id_or_nothing(assignment)}
+        )
     return desk_page(request, trials, found, done=(assignment, f"correction {status}"))
 
 
@@ -90,10 +102,17 @@ def withdraw(request: Request, holder: FormHolder, fields: Fields, trials: Trial
     found = visible(trials, holder, trial, "operator")
     assignment = fields.get("assignment", "").strip()
     try:
-        status = found.withdraw(assignment, fields.get("reason", ""), holder.label)
+        status = found.withdraw(assignment, fields.get("reason", ""), holder.actor)
     except BestArmError as error:
-        return desk_page(request, trials, found, refused=("withdraw", error), typed={"assignment": assignment})
+        return desk_page(
+            request, trials, found, refused=("withdraw", error), typed={"assignment": _id_or_nothing(assignment)}
+        )
     return desk_page(request, trials, found, done=(assignment, f"withdrawal {status}"))
+
+
+def _id_or_nothing(typed: str) -> str:
+    # What was typed is not shown again unless it looks like an id: it may be an outcome in the wrong field.
+    return typed if re.fullmatch(r"[0-9]{1,18}-[0-9a-fA-F]{4}", typed) else ""
 
 
 def desk_page(request: Request, trials: Trials, found: Trial, **happened: Any) -> Response:
@@ -112,7 +131,7 @@ def desk_page(request: Request, trials: Trials, found: Trial, **happened: Any) -
         "desk.html",
         200 if refusal is None else refusal.status,
         view=trials.view(found.name),
-        design=found.design,
+        design=found.design.to_json(),
         awaited=awaited[:MOST_LISTED],
         awaited_count=len(awaited),
         **known,

@@ -21,7 +21,7 @@ def manage(request: Request, holder: FormHolder, fields: Fields, trials: TrialsH
     step = steps.get(what)
     try:
         if step is not None:
-            step(reason, holder.label)
+            step(reason, holder.actor)
     except BestArmError as error:
         return desk_page(request, trials, found, refused=("manage", error))
     return desk_page(request, trials, found, managed=what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -10,14 +11,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.errors import BestArmError, InputError
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.service.figures import cost_curve
 from bestarm.service.guard import PageHolder, PlannerHere
 from bestarm.service.pages.render import render
-from bestarm.service.plans import Planner, PlanQuestion
+from bestarm.service.plans import Planner, to_be_planned
 from bestarm.theory import Bounds, bounds, free_epsilon
-from bestarm.trial.design import DEFAULT_ALGORITHM
 
 router = APIRouter()
 
@@ -87,7 +88,7 @@ def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[
     }
     try:
         labels = [line.strip() for line in values["arms"].replace(",", "\n").splitlines() if line.strip()]
-        question = PlanQuestion(
+        question = to_be_planned(
             epsilon=CURVE_EPSILON,
             delta=_number("The risk", values["delta"]),
             arms=len(labels),
@@ -152,7 +153,7 @@ def between(points: list[dict[str, Any]], epsilon: float, key: str) -> float:
 
 
 def _number(what: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{what} has to be a number, such as 0.05.") from None
+    # Python would also take 1_0 and digits of other scripts, which are more likely slips.
+    if not re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?", text.strip(), re.ASCII | re.IGNORECASE):
+        raise InputError(f"{what} has to be a number, such as 0.05.")
+    return float(text)

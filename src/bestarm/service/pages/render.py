@@ -67,7 +67,7 @@ _environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_environment.filters.update(people=people, short=short, age=age, until=until, span=span, listed=listed)
+_environment.filters.update(people=people, short=short, age=age, until=until, listed=listed)
 _environment.globals.update(version=__version__, trial_path=trial_path)
 
 
@@ -85,7 +85,9 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
 def error_page(request: Request, refusal: Refusal) -> Response:
     """What went wrong, in one sentence, and where to go from here."""
     title = TITLES.get(refusal.status, "Refused")
-    return render(request, "error.html", refusal.status, title=title, detail=refusal.detail, code=refusal.status)
+    page = render(request, "error.html", refusal.status, title=title, detail=refusal.detail, code=refusal.status)
+    page.headers.update(refusal.headers)
+    return page
 
 
 async def to_sign_in(request: Request, _: Exception) -> Response:

@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from markupsafe import Markup
 
-from bestarm.service import figures
 from bestarm.service.guard import AccessHere, PageHolder, TrialsHere, visible
 from bestarm.service.pages.render import render, trial_path
-from bestarm.service.plain import finite
 from bestarm.service.problems import Refusal
 from bestarm.service.reports import report_response, safe_filename
 from bestarm.service.trials import Trials
+from bestarm.trial import figures
 from bestarm.trial.moments import moment
-from bestarm.trial.public import PublicView, assumptions, ledger_of, spent
+from bestarm.trial.public import PublicView, ledger_of, people_released, stage_of
 
 router = APIRouter()
 
-LIVE_SECONDS = 1.0
-"""How old what a page that updates itself shows may be."""
+
+@router.get("/figures.css")
+async def figures_style() -> Response:
+    """What the figures look like, the same here as in a report."""
+    return Response(figures.STYLE, media_type="text/css")
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,7 @@ def _page(request: Request, trials: Trials, name: str, door: Door) -> Response:
 
 
 def _live(request: Request, trials: Trials, name: str, door: Door, mark: str) -> Response:
-    # However many people watch, the view is made once for all of them.
-    view = trials.view(name, LIVE_SECONDS)
+    view = trials.view(name)
     now = mark_of(view)
     if mark == now:
         return Response(status_code=204)
@@ -113,37 +114,33 @@ def _live(request: Request, trials: Trials, name: str, door: Door, mark: str) ->
 def mark_of(view: PublicView) -> str:
     """A short name of what is shown. It is made from public things alone, unlike the number of events, which would
     tell when outcomes come in."""
-    said = repr((view.state, view.recruiting, view.assigned, len(view.releases), view.explanation, view.verdict))
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    shown = (view.state, view.recruiting, view.stage, view.assigned, len(view.releases), view.explanation, view.verdict)
+    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
 def _json_file(trials: Trials, name: str) -> Response:
-    text = json.dumps(finite(trials.report_data(name)), indent=2, ensure_ascii=False)
+    text = json.dumps(trials.report(name).to_json(), indent=2, ensure_ascii=False)
     headers = {"Content-Disposition": f'attachment; filename="{safe_filename(name, "-report.json")}"'}
     return Response(text, media_type="application/json", headers=headers)
 
 
 def _shown(view: PublicView, door: Door) -> dict[str, Any]:
     labels = view.labels
-    low, high = figures.outcome_range(view)
-    people_released = sum(r.size for r in view.releases)
     return {
         "view": view,
         "door": door,
-        "design": view.design,
-        "low": low,
-        "high": high,
+        "design": view.design.to_json(),
+        "design_in_words": view.design.in_words(),
         "recruiting": [labels[arm] for arm in view.recruiting],
+        "stage": None if view.stage is None else stage_of(view.stage, labels),
         "people": sum(view.assigned),
-        "people_released": people_released,
-        "confidence": f"{100 * (1 - float(Fraction(view.design.delta))):.4g}",
-        "estimates": [(labels[e.arm], e, figures.estimate_bar(view, e)) for e in view.estimates],
-        "beyond": any(e.mean is not None and not low <= e.mean <= high for e in view.estimates),
-        "has_intervals": any(e.low is not None for e in view.estimates),
-        "evidence": [(labels[s.rival], s, figures.evidence_bar(s.value, s.needed)) for s in view.standings],
-        "timeline": figures.timeline(view),
+        "people_released": sum(people_released(view)),
+        "estimates": Markup(figures.estimates_figure(view)),
+        "estimates_said": figures.estimates_said(view),
+        "evidence": Markup(figures.evidence_figure(view)),
+        "evidence_said": figures.evidence_said(view),
+        "timeline": Markup(figures.timeline_figure(view)),
+        "timeline_said": figures.timeline_said(view),
         "ledger": ledger_of(view),
-        "spent": spent(view),
-        "assumptions": assumptions(view.design),
         "moments": [moment(r.at) for r in view.releases],
     }

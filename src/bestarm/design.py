@@ -1,0 +1,373 @@
+"""The design: everything that is fixed before the first person, exactly. Simulations, plans and trials all read this.
+
+It is public, and says what is promised (privacy, risk), by which algorithm, of which outcomes, and what happens to
+people who drop out. Nothing in it can be changed later.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+from bestarm.checks import BETA, DELTA, EXPONENT, Rule, one_of, whole
+from bestarm.durations import duration, in_largest_unit
+from bestarm.errors import InputError
+from bestarm.exact import exact, text_of
+from bestarm.outcomes import Outcomes
+from bestarm.policy.algorithm import Algorithm, Staged
+from bestarm.policy.catalogue import find
+from bestarm.policy.numbers import Numbers
+from bestarm.release.laws import Law
+from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
+
+DEFAULT_ALGORITHM: Final = "evidence"
+SMALLEST_BUDGET: Final = Fraction(1, 10**6)
+"""Per outcome; below it no trial of this world ends, and noisy sums no longer fit the database's integers."""
+LARGEST_BUDGET: Final = 10**6
+LONGEST_LABEL: Final = 100
+MOST_PARTICIPANTS: Final = 10**15
+MOST_CONTRIBUTIONS: Final = 10**6
+
+WEAK_BUDGET: Final = 10
+HIGH_RISK: Final = Fraction(1, 5)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The frozen parameters of a trial, simulated or real. `make` builds one from what people write."""
+
+    arms: tuple[str, ...]
+    delta: Fraction
+    """The risk of a wrong recommendation."""
+    privacy: Privacy
+    """What one person's part in the trial may cost in all."""
+    outcomes: Outcomes
+    algorithm: str
+    revision: int
+    encoding: str
+    """How outcomes become integers: "as-is", "coin" or "grid"; it follows from algorithm, privacy and outcomes."""
+    withdrawal: str
+    """"impute:X" (in the outcome's own units) or "replace"."""
+    difference: Fraction = Fraction(0)
+    """The smallest difference between two arms that matters, in the outcome's own units; 0 if any does."""
+    max_participants: int | None = None
+    follow_up: int | None = None
+    """Seconds from an assignment until its outcome is due; None if an outcome counts whenever it comes."""
+    contributions: int = 1
+    """How many assignments one person may hold; the budget is shared among them."""
+    allocation: str = "random"
+    """"random" or "fixed": how the next person is assigned when several arms recruit."""
+    beta: Fraction = Fraction(1, 2)
+    """The leader's share in the paper's Top Two sampling."""
+    s: Fraction = Fraction(2)
+    """The exponent of the paper's thresholds."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        arms: Sequence[str] | int,
+        delta: object,
+        epsilon: object = None,
+        rho: object = None,
+        privacy: str | None = None,
+        algorithm: str | Algorithm = DEFAULT_ALGORITHM,
+        outcomes: str = "unit",
+        low: object = 0,
+        high: object = 1,
+        lower_is_better: bool = False,
+        what: str | None = None,
+        difference: object = None,
+        indifference: object = None,
+        max_participants: int | None = None,
+        follow_up: str | int | None = None,
+        withdrawal: str | None = None,
+        contributions: int = 1,
+        allocation: str = "random",
+        beta: object = "0.5",
+        s: object = 2,
+    ) -> Design:
+        """The design that people mean by these words and numbers; raises InputError for the first that cannot be.
+
+        `arms` are labels, or how many there are; `indifference` is another name for `difference`; numbers are kept as
+        written, whether they come as text, as integers or in floating point.
+        """
+        rules = resolve(algorithm)
+        model = privacy or rules.privacy[0]
+        one_of("The kind of outcomes", outcomes, ("unit", "binary"))
+        scale = Outcomes(low, high, outcomes == "binary", bool(lower_is_better), what)  # type: ignore[arg-type]
+        if difference is not None and indifference is not None:
+            raise InputError("The indifference is another name for the difference; give one of the two.")
+        seconds = None if follow_up is None else duration(follow_up)
+        promise = Privacy.of(model, epsilon, rho)
+        design = cls(
+            arms=_labels(arms),
+            delta=DELTA.exactly(delta),
+            privacy=promise,
+            outcomes=scale,
+            algorithm=_unversioned(algorithm) if isinstance(algorithm, str) else rules.name,
+            revision=rules.revision,
+            encoding=_encoding(rules, promise, scale),
+            difference=_difference_rule(scale).exactly(indifference or 0 if difference is None else difference),
+            max_participants=max_participants,
+            follow_up=seconds,
+            withdrawal=_withdrawal(withdrawal, scale),
+            contributions=contributions,
+            allocation=allocation,
+            beta=BETA.exactly(beta),
+            s=EXPONENT.exactly(s),
+        )
+        design.check(rules)
+        return design
+
+    def check(self, algorithm: Algorithm) -> None:
+        """Refuse a design that this algorithm cannot keep its promise for."""
+        if self.privacy.model not in algorithm.privacy:
+            raise InputError(
+                f"The algorithm {algorithm.name} does not offer the privacy model {self.privacy.model!r}; "
+                f"it offers: {', '.join(algorithm.privacy)}."
+            )
+        if isinstance(algorithm, Staged):
+            self._check_coins(algorithm)
+        if self.difference > 0 and not algorithm.supports_indifference:
+            raise InputError(
+                f"The algorithm {algorithm.name} takes no smallest difference that matters; use one of the evidence "
+                "algorithms, or leave --difference out."
+            )
+
+    def _check_coins(self, algorithm: Staged) -> None:
+        # Whoever was assigned by a coin stays in: leaving people out because of what became of them is no fair coin.
+        if self.withdrawal == "replace":
+            raise InputError(f"The algorithm {algorithm.name} assigns by coins; nobody can be replaced, use impute:X.")
+        if self.allocation == "fixed":
+            raise InputError(f"The algorithm {algorithm.name} assigns by coins; its allocation is random.")
+
+    def with_privacy(self, privacy: Privacy) -> Design:
+        """The same design with another promise of privacy."""
+        rules = resolve(self.identity)
+        changed = replace(self, privacy=privacy, encoding=_encoding(rules, privacy, self.outcomes))
+        changed.check(rules)
+        return changed
+
+    @property
+    def identity(self) -> str:
+        """The algorithm with its revision, as in evidence@1."""
+        return f"{self.algorithm}@{self.revision}"
+
+    @property
+    def law(self) -> Law:
+        """The law of the trial's releases."""
+        return law_of(self.per_outcome, self.encoding)
+
+    @property
+    def per_outcome(self) -> Privacy:
+        """What one outcome may cost."""
+        return self.privacy.shared(self.contributions)
+
+    @property
+    def grid(self) -> int:
+        """Integer steps in one outcome of 1."""
+        return grid_of(self.encoding)
+
+    @property
+    def imputed(self) -> Fraction | None:
+        """What counts for a missing outcome, in [0, 1]; None if people are replaced."""
+        rule, _, value = self.withdrawal.partition(":")
+        return self.outcomes.between(Fraction(value), "The imputed outcome") if rule == "impute" else None
+
+    def numbers(self) -> Numbers:
+        """The design as the policy reads it: numbers in floating point, the difference on the scale from 0 to 1."""
+        return Numbers(
+            arms=len(self.arms),
+            delta=float(self.delta),
+            law=self.law,
+            difference=float(self.difference / self.outcomes.width),
+            beta=float(self.beta),
+            s=float(self.s),
+        )
+
+    def warnings(self) -> list[str]:
+        """What is allowed, but odd enough to be said before anybody is enrolled."""
+        said = []
+        if self.privacy.budget is not None and self.privacy.budget > WEAK_BUDGET:
+            said.append(
+                f"{self.privacy.measure} is {text_of(self.privacy.budget)}; a budget above {WEAK_BUDGET} protects "
+                "hardly anybody."
+            )
+        if self.delta > HIGH_RISK:
+            said.append(f"delta is {text_of(self.delta)}; so many of such trials may recommend a wrong arm.")
+        share = self.difference / self.outcomes.width
+        if share > Fraction(1, 2):
+            said.append(
+                f"The smallest difference that matters is {text_of(self.difference)}, more than half of the outcome's "
+                f"scale from {self.outcomes.bounds(' to ')}; nearly every arm is then good enough."
+            )
+        if 0 < share < Fraction(1, 1000):
+            said.append(
+                f"The smallest difference that matters is {text_of(self.difference)}, in the outcome's own units from "
+                f"{self.outcomes.bounds(' to ')}; less than a thousandth of them may take very many people."
+            )
+        return said
+
+    def in_words(self) -> list[tuple[str, str]]:
+        """Every parameter that is set, with its value, for people to read."""
+        rows = []
+        for key, value in self.to_json().items():
+            if value is not None:
+                shown = ", ".join(value) if isinstance(value, list) else str(value)
+                rows.append((key.replace("_", " "), in_largest_unit(int(value)) if key == "follow_up" else shown))
+        return rows
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, every number as exact text."""
+        return {
+            "arms": list(self.arms),
+            **self.privacy.to_json(),
+            "delta": text_of(self.delta),
+            "algorithm": self.identity,
+            **self.outcomes.to_json(),
+            "difference": text_of(self.difference),
+            "max_participants": self.max_participants,
+            "follow_up": self.follow_up,
+            "withdrawal": self.withdrawal,
+            "contributions": self.contributions,
+            "allocation": self.allocation,
+            "encoding": self.encoding,
+            "beta": text_of(self.beta),
+            "s": text_of(self.s),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Design:
+        """From plain data, also as version 0.1.0 wrote it: with no revision, and an indifference from 0 to 1."""
+        try:
+            outcomes = Outcomes.from_json(data)
+            name, _, revision = str(data["algorithm"]).partition("@")
+            old_difference = Fraction(data.get("indifference", 0)) * outcomes.width
+            return cls(
+                arms=tuple(data["arms"]),
+                delta=Fraction(data["delta"]),
+                privacy=Privacy.from_json(data),
+                outcomes=outcomes,
+                algorithm=name,
+                revision=int(revision or 1),
+                encoding=data["encoding"],
+                difference=Fraction(data["difference"]) if "difference" in data else old_difference,
+                max_participants=data["max_participants"],
+                follow_up=data["follow_up"],
+                withdrawal=data["withdrawal"],
+                contributions=data["contributions"],
+                allocation=data["allocation"],
+                beta=Fraction(data.get("beta", "1/2")),
+                s=Fraction(data.get("s", 2)),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"This is not a design of bestarm: {error}.") from error
+
+
+def resolve(algorithm: str | Algorithm) -> Algorithm:
+    """An algorithm of the catalogue, one's own, or "module:name" of one's own; text may end in its revision, @2."""
+    if isinstance(algorithm, Algorithm) or ":" not in algorithm:
+        return find(algorithm)
+    module, _, name = _unversioned(algorithm).partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"There is no algorithm {algorithm!r}: {error}.") from error
+    if not isinstance(found, Algorithm):
+        raise InputError(f"{algorithm!r} is not an Algorithm of bestarm.")
+    if "@" in algorithm and algorithm.partition("@")[2] != str(found.revision):
+        raise InputError(f"The algorithm {algorithm!r} is not there any more; its revision is {found.revision} now.")
+    return found
+
+
+def _unversioned(algorithm: str) -> str:
+    return algorithm.partition("@")[0]
+
+
+def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes) -> str:
+    # Proofs for continuous noise are kept on the fine grid; integer noise takes 0/1 outcomes as they are.
+    if privacy.model == "local" or (rules.noise == "discrete" and rules.binarises):
+        return AS_IS if outcomes.binary else COIN
+    return AS_IS if rules.noise == "discrete" and outcomes.binary else ON_GRID
+
+
+def _labels(arms: Sequence[str] | int) -> tuple[str, ...]:
+    if isinstance(arms, str):
+        raise InputError("The arms have to be a list of labels, not one text.")
+    return tuple(str(arm).strip() for arm in (range(arms) if isinstance(arms, int) else arms))
+
+
+def _withdrawal(rule: str | None, outcomes: Outcomes) -> str:
+    if rule is None:
+        return f"impute:{text_of(outcomes.worst)}"
+    kind, colon, value = rule.partition(":")
+    return f"impute:{text_of(exact(value, 'The imputed outcome'))}" if kind == "impute" and colon else rule
+
+
+def _difference_rule(outcomes: Outcomes) -> Rule:
+    width = outcomes.width
+    return Rule(
+        "The smallest difference that matters",
+        f"it has to be at least 0 and below the outcome's range, {text_of(width)}",
+        lambda x: bool(0 <= x < width),
+    )
+
+
+def _check(design: Design) -> None:
+    """The one validator: whatever way a design comes about, it fits together."""
+    arms = design.arms
+    if len(arms) < 2:
+        raise InputError(f"A trial compares at least two arms; this one has {len(arms)}.")
+    if any(not label or len(label) > LONGEST_LABEL for label in arms):
+        raise InputError(f"Every arm needs a label of 1 to {LONGEST_LABEL} characters.")
+    if len(set(arms)) < len(arms):
+        raise InputError("Two arms have the same label; labels have to differ.")
+    DELTA.exactly(design.delta)
+    BETA.exactly(design.beta)
+    EXPONENT.exactly(design.s)
+    _difference_rule(design.outcomes).exactly(design.difference)
+    one_of("The encoding", design.encoding, (AS_IS, COIN, ON_GRID))
+    one_of("The allocation", design.allocation, ("random", "fixed"))
+    whole("The number of contributions", design.contributions, 1, MOST_CONTRIBUTIONS)
+    if design.max_participants is not None:
+        whole("The largest number of participants", design.max_participants, len(arms), MOST_PARTICIPANTS)
+    if design.follow_up is not None:
+        duration(design.follow_up)
+    if design.contributions > 1 and design.follow_up is None:
+        raise InputError(
+            "A trial with several contributions of one person needs a follow-up: when somebody may take part again "
+            "depends on the clock, and not on whether an outcome was reported."
+        )
+    _check_budget(design)
+    _check_withdrawal(design)
+
+
+def _check_budget(design: Design) -> None:
+    budget, each = design.privacy.budget, design.per_outcome.budget
+    if budget is None or each is None:
+        return
+    said = f"{design.privacy.measure} is {text_of(budget)}"
+    if each < SMALLEST_BUDGET:
+        raise InputError(f"{said}; for one outcome it has to be at least {text_of(SMALLEST_BUDGET)}.")
+    if budget > LARGEST_BUDGET:
+        raise InputError(f"{said}, which promises nothing; it can be at most {LARGEST_BUDGET}.")
+
+
+def _check_withdrawal(design: Design) -> None:
+    kind = design.withdrawal.partition(":")[0]
+    if kind == "impute" and ":" in design.withdrawal:
+        _ = design.imputed  # raises if it lies outside of the bounds
+    elif design.withdrawal != "replace":
+        raise InputError(f"The withdrawal rule is {design.withdrawal!r}; it takes impute:X (X an outcome) or replace.")
+    elif design.follow_up is not None:
+        raise InputError("A trial with a follow-up imputes what is missing when it is due; it cannot replace people.")
+
+
+__all__ = ["DEFAULT_ALGORITHM", "NO_PRIVACY", "PRIVACY_MODELS", "Design", "Outcomes", "Privacy", "resolve"]

@@ -1,0 +1,50 @@
+"""Numbers kept as people wrote them: fractions inside, decimal text outside, no rounding in between."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Final
+
+from bestarm.errors import InputError
+
+LONGEST_NUMBER: Final = 40
+"""Characters a number may have: more digits than any measurement, and no way to ask for a number of a gigabyte."""
+
+
+def exact(value: object, what: str) -> Fraction:
+    """The number as written: decimal text, an integer, or a float by its shortest decimal form."""
+    if isinstance(value, Fraction):
+        return value
+    if hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
+    if isinstance(value, bool | int):
+        return Fraction(int(value))
+    text = repr(value) if isinstance(value, float) else str(value).strip()
+    if len(text) > LONGEST_NUMBER:
+        raise InputError(f"{what} is written with {len(text)} characters; at most {LONGEST_NUMBER} are allowed.")
+    try:
+        if "_" in text or not text.isascii():  # to Python 1_0 is ten, and so are the digits of every script
+            raise InvalidOperation
+        number = Decimal(text)
+    except InvalidOperation:
+        raise InputError(f"{what} is {text!r}, but it has to be a decimal number such as 0.25.") from None
+    if not number.is_finite() or abs(number.adjusted()) > 60:
+        raise InputError(f"{what} is {text!r}, but it has to be a finite number of ordinary size.")
+    return Fraction(number)
+
+
+def text_of(number: Fraction) -> str:
+    """The exact number as text: in decimals where they end, else as a fraction."""
+    rest = number.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1:
+        return str(number)
+    places = 0
+    while (number * 10**places).denominator != 1:
+        places += 1
+    digits = str(abs(int(number * 10**places))).rjust(places + 1, "0")
+    sign = "-" if number < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)

@@ -1,0 +1,56 @@
+"""What the rules of coin evidence read, computed once from the design."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bestarm.policy.coin.tuning import Tuning
+from bestarm.policy.numbers import Numbers
+from bestarm.policy.record import FloatArray
+from bestarm.release.laws import Law, noise_variance
+
+POINTS: Final = 16
+"""Equally likely points that stand for the law of a release when a bet's worth is reckoned."""
+GAPS: Final = 5
+"""Equally likely differences of two arms that stand for a belief; a bet is a mixture of one for each."""
+
+
+class CoinConstants(NamedTuple):
+    """Numbers and fixed tables."""
+
+    arms: int
+    law: Law
+    threshold: float
+    """log(1/delta)."""
+    noise: float
+    """Variance of a release's noise."""
+    normal: FloatArray
+    laplace: FloatArray
+    """Points of a normal and of a Laplace law of variance 1."""
+    gaps: FloatArray
+    """Points of a normal law, fewer."""
+    tuning: Tuning
+
+
+def coin_constants(arms: int, law: Law, delta: float, tuning: Tuning | None = None) -> CoinConstants:
+    """For a law of releases and a risk."""
+    middles = [(i + 0.5) / POINTS for i in range(POINTS)]
+    return CoinConstants(
+        arms,
+        law,
+        math.log(1.0 / delta),
+        noise_variance(law),
+        np.array([NormalDist().inv_cdf(u) for u in middles]),
+        np.array([math.copysign(math.log(2 * min(u, 1 - u)), u - 0.5) * math.sqrt(0.5) for u in middles]),
+        np.array([NormalDist().inv_cdf((i + 0.5) / GAPS) for i in range(GAPS)]),
+        tuning or Tuning(),
+    )
+
+
+def coin_of_design(design: Numbers) -> CoinConstants:
+    """For a design."""
+    return coin_constants(design.arms, design.law, design.delta)

@@ -1,0 +1,115 @@
+"""What coin evidence remembers of the stages released so far: the only thing, beside a stage's opening, that the slopes
+of a bet may look at.
+
+Wealth counts bets; beliefs are normal laws of every arm's mean, on the scale of what is counted, and serve only to
+choose bets and sizes. No error in a belief can harm the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bestarm.policy.record import FloatArray
+from bestarm.release.laws import Law, noise_variance
+from bestarm.rules import rule
+
+
+class Memory(NamedTuple):
+    """Folded over the releases, in the order in which the stages opened."""
+
+    wealth: FloatArray
+    """log W_b of every arm."""
+    out_since: FloatArray
+    """People in all releases when an arm was struck out; 0 while it is in."""
+    mean: FloatArray
+    variance: FloatArray
+    """Of the belief of each arm's mean."""
+    tie: FloatArray
+    """Covariance of the last two arms, once their difference has been released."""
+    people: FloatArray
+    """On each arm, in all releases."""
+
+
+@rule(allocates=True)
+def new_memory(arms: int, law: Law, spread: float) -> Memory:
+    """Nothing released yet: any level, differences of about `spread`."""
+    variance = (law.slope * spread) ** 2 + law.slope * law.slope * 0.09
+    return Memory(
+        np.zeros(arms), np.zeros(arms), np.full(arms, 0.5), np.full(arms, variance), np.zeros(1), np.zeros(arms)
+    )
+
+
+@rule
+def is_in(memory: Memory, arm: int) -> bool:
+    """Whether an arm is not struck out."""
+    return bool(memory.out_since[arm] == 0.0)
+
+
+@rule
+def arms_in(memory: Memory) -> int:
+    """How many arms are left."""
+    left = 0
+    for arm in range(memory.mean.size):
+        if is_in(memory, arm):
+            left += 1
+    return left
+
+
+@rule
+def best_but(memory: Memory, other: int) -> int:
+    """The arm with the highest estimate among those that are left, apart from `other`; -1 if there is none."""
+    best = -1
+    for arm in range(memory.mean.size):
+        if arm != other and is_in(memory, arm) and (best < 0 or memory.mean[arm] > memory.mean[best]):
+            best = arm
+    return best
+
+
+@rule
+def spread_between(memory: Memory, a: int, b: int) -> float:
+    """Standard deviation of the belief of a difference. Covariances matter between the last two arms only."""
+    return math.sqrt(max(memory.variance[a] + memory.variance[b] - 2.0 * memory.tie[0], 1e-24))
+
+
+@rule
+def outcome_variance(mean: float, people: float) -> float:
+    """Of one outcome, from an estimate that so many people stand behind; never 0, since one more success may come."""
+    m = min(max((mean * people + 1.0) / (people + 2.0), 1.0 / (people + 2.0)), 1.0 - 1.0 / (people + 2.0))
+    return m * (1.0 - m)
+
+
+@rule
+def learn_sum(memory: Memory, law: Law, arm: int, size: float, value: float) -> None:
+    """What an arm's own sum says of its mean."""
+    if size <= 0.0:
+        return
+    total = memory.people[arm] + size
+    level = memory.mean[arm] if memory.people[arm] > 0.0 else value / size
+    error = (outcome_variance(level, total) * size + noise_variance(law)) / (size * size)
+    gain = memory.variance[arm] / (memory.variance[arm] + error)
+    memory.mean[arm] += gain * (value / size - memory.mean[arm])
+    memory.variance[arm] *= 1.0 - gain
+    memory.people[arm] = total
+
+
+@rule
+def learn_difference(memory: Memory, law: Law, a: int, b: int, sizes: tuple[float, float], value: float) -> None:
+    """What the difference of the last two arms' sums says of their means."""
+    n_a, n_b = sizes
+    both = memory.people[a] + memory.people[b] + n_a + n_b
+    level = 0.5 * (memory.mean[a] + memory.mean[b])
+    noise = (n_a + n_b) * outcome_variance(level, both) + noise_variance(law)
+    with_a = n_a * memory.variance[a] - n_b * memory.tie[0]
+    with_b = n_a * memory.tie[0] - n_b * memory.variance[b]
+    spread = n_a * with_a - n_b * with_b + noise
+    surprise = (value - n_a * memory.mean[a] + n_b * memory.mean[b]) / spread
+    memory.mean[a] += with_a * surprise
+    memory.mean[b] += with_b * surprise
+    memory.variance[a] -= with_a * with_a / spread
+    memory.variance[b] -= with_b * with_b / spread
+    memory.tie[0] -= with_a * with_b / spread
+    memory.people[a] += n_a
+    memory.people[b] += n_b

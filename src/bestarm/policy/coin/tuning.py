@@ -1,0 +1,70 @@
+"""Every number that the coin evidence's plan and bets were tuned with.
+
+None of them matters to validity: whatever stands here, bets are fair, and an arm is struck out only when its wealth
+reaches 1/delta. They decide how many people a trial takes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tuning(NamedTuple):
+    """What only costs people."""
+
+    # The first stage
+    first_people: float = 8.0
+    """People on an arm in the first stage where there is no noise."""
+    first_noises: float = 8.5
+    """People on an arm in the first stage for every standard deviation of the noise."""
+    prior_spread: float = 0.2
+    """Standard deviation of an arm's mean around the level of all, before the first release."""
+
+    # Bets
+    cash: float = 0.05
+    """Share of the wealth that is never staked."""
+    deepest: float = 3.0
+    """Nats that an arm's wealth may lose before most of it is kept in cash."""
+    most_cash: float = 0.8
+    """Share that is kept then."""
+    aim: float = 0.3
+    """Nats beyond the line that each part of a mixture aims at, since not all of them get there."""
+    least_gap: float = 0.15
+    """No bet is made for a difference below this many standard deviations of the belief."""
+    finish_noise: float = 1.0
+    """Nats that it is worth to end at this release where noise dominates: another stage costs that much."""
+    finish_chance: float = 0.2
+    """The same where the noise is negligible."""
+    close: float = 0.3
+    """Nats short of the line at which this is mostly lost."""
+    steepest: float = 2.4
+    """Steepness at which the search for a bet starts at most, over the noise's scale."""
+    kink: float = 1.2
+    """Least distance of a curve's cap from the reference point where the search starts, in noise scales."""
+    two_noises: float = 0.6
+    """How far from normal the sum of two Laplace laws is, over one of them."""
+    rounds: int = 4
+    """Rounds of the search for a bet."""
+
+    # Sizes
+    growth: float = 4.0
+    """A stage brings an arm's people to at most this multiple."""
+    least_growth: float = 0.08
+    """A stage brings an arm at least this share of what it has."""
+    planning_gap: float = 0.3
+    """Differences below this many standard deviations of the belief are not planned for."""
+    weight_of_rate: float = 0.5
+    """How far a likely saving of people counts in people (1) or in proportion to what a difference needs (0)."""
+    cover: float = 0.2
+    """A rival gets at least this share of the largest."""
+    power_chance: float = 2.0
+    power_noise: float = 8.0
+    """The leader gets the norm of the rivals' people with this power, without noise and where noise dominates."""
+    difference: float = 1.0
+    """Two arms are released as a difference if the noise's variance is more than this multiple of an arm's own."""
+
+    # Second looks
+    recall: float = 6.0
+    """An arm that is out gets a second look each time the people have grown by this factor."""
+    recall_nats: float = 2.3
+    """Nats that strike it out again."""

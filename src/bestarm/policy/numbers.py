@@ -1,0 +1,29 @@
+"""The design as rules read it: plain numbers in floating point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bestarm.release.laws import Law
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What an algorithm's constants are computed from. `Design.numbers` makes it.
+
+    `law` is the law of the releases, which holds everything that is known of the privacy model; `difference` is the
+    smallest difference between two arms' means that matters, on the scale from 0 to 1; `beta` is the leader's share in
+    Top Two sampling and `s` the exponent of the paper's thresholds.
+    """
+
+    arms: int
+    delta: float
+    law: Law
+    difference: float = 0.0
+    beta: float = 0.5
+    s: float = 2.0
+
+    @property
+    def budget(self) -> float:
+        """What one outcome may cost: epsilon, or rho of zCDP; infinite without privacy."""
+        return self.law.budget

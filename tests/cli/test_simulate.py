@@ -1,0 +1,137 @@
+"""`bestarm algorithms` and `simulate` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bestarm as ba
+from bestarm.cli import main
+
+SIMULATE_KEYS = {
+    "algorithm",
+    "runs",
+    "mean_samples",
+    "std_samples",
+    "median_samples",
+    "p90_samples",
+    "mean_samples_decided",
+    "error_rate",
+    "undecided",
+    "mean_releases",
+    "seconds",
+    "lower_bound_refined",
+}
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert isinstance(payload, dict)
+    return payload
+
+
+def test_algorithms_are_listed_with_what_they_promise(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = run_json(capsys, "algorithms")["algorithms"]
+    assert {"adap-tt", "adap-tt-nonprivate", "ttucb", "dp-se", "uniform"} <= {row["name"] for row in rows}
+    for row in rows:
+        assert {"name", "summary", "privacy", "proven", "source"} <= row.keys()
+        assert row["proven"] == (not row["name"].endswith("-published"))
+    assert main(["algorithms"]) == 0
+    assert "heuristic threshold, not proven" in capsys.readouterr().out
+
+
+def test_simulate_gives_every_key_and_the_same_for_any_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--algorithm", "dp-se", "--means", "0.9,0.7,0.2", "--epsilon", "1", "--runs", "12"]
+    one = run_json(capsys, *command, "--seed", "4")
+    two = run_json(capsys, *command, "--seed", "4", "--jobs", "2")
+    assert one.keys() >= SIMULATE_KEYS
+    assert {**one, "seconds": 0} == {**two, "seconds": 0}
+
+
+def test_undecided_runs_are_shown_and_what_does_not_exist_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run_json(
+        capsys,
+        *("simulate", "--algorithm", "adap-tt", "--means", "0.51,0.5", "--epsilon", "1"),
+        *("--runs", "3", "--max-samples", "50"),
+    )
+    assert found["undecided"] == 3
+    assert found["mean_samples"] == 50
+    assert found["mean_samples_decided"] is None
+    assert found["error_rate"] == 0
+
+
+def test_heuristics_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--algorithm", "ttucb-published", "--means", "0.9,0.1", "--runs", "3"]
+    assert run_json(capsys, *command)["caveat"] == "heuristic threshold, not proven"
+    assert main(command) == 0
+    assert "heuristic threshold, not proven" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--means", "0.9"],
+        ["--means", "0.9,1.2"],
+        ["--means", "0.9,nan"],
+        ["--means", "0.9,0.9,0.1"],
+        ["--means", "a,b"],
+        ["--means", "0.9,0.1", "--epsilon", "0"],
+        ["--means", "0.9,0.1", "--epsilon", "-1"],
+        ["--means", "0.9,0.1", "--epsilon", "nan"],
+        ["--means", "0.9,0.1", "--delta", "1"],
+        ["--means", "0.9,0.1", "--runs", "0"],
+        ["--means", "0.9,0.1", "--runs", "many"],
+        ["--means", "0.9,0.1", "--seed", "-1"],
+        ["--means", "0.9,0.1", "--jobs", "0"],
+        ["--means", "0.9,0.1", "--max-samples", "1"],
+        ["--means", "0.9,0.1", "--algorithm", "best"],
+        ["--means", "0.9,0.1", "--privacy", "strong"],
+        ["--means", "0.9,0.1", "--privacy", "zcdp"],
+        ["--means", "0.9,0.1", "--indifference", "2"],
+        ["--means", "0.9,0.1", "--wrong-option", "2"],
+        [],
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["simulate", *arguments]
+    if "--algorithm" not in given:
+        given += ["--algorithm", "adap-tt"]
+    if "--epsilon" not in given:
+        given += ["--epsilon", "1"]
+    assert main(given) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert len(shown.err.strip().splitlines()) == 1
+    assert "Traceback" not in shown.err
+
+
+def test_version_and_quick_imports() -> None:
+    script = (
+        "import sys, bestarm; bad = {'numpy', 'scipy', 'numba', 'pandas', 'matplotlib'} & set(sys.modules); print(bad)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "set()"
+    script = "import sys; from bestarm.cli import main; main(['--help']); print({'numba', 'numpy'} & set(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip().endswith("set()")
+    version = subprocess.run(
+        [sys.executable, "-m", "bestarm.cli", "--version"], capture_output=True, text=True, check=True
+    )
+    assert version.stdout.strip() == f"bestarm {ba.__version__}"
+
+
+def test_a_cold_run_says_that_it_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BESTARM_CACHE", str(tmp_path))
+    command = [sys.executable, "-m", "bestarm.cli", "simulate", "--means", "0.9,0.1", "--epsilon", "1"]
+    command += ["--algorithm", "dp-se", "--runs", "2", "--json"]
+    cold = subprocess.run(command, capture_output=True, text=True, check=True)
+    warm = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Compiling dp-se" in cold.stderr
+    assert warm.stderr == ""
+    assert json.loads(cold.stdout)["mean_samples"] == json.loads(warm.stdout)["mean_samples"]

@@ -1,0 +1,32 @@
+"""What holds for the whole suite: where lines are not counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+NOT_COUNTED = (
+    "policy/test_evidence",
+    "policy/test_invariants",
+    "policy/test_paper_oracles",
+    "release/",
+    "reproduction/",
+    "simulation/",
+    "theory/test_oracles",
+    "theory/test_properties",
+    "trial/test_durability",
+)
+"""Tests that mostly compile, repeat themselves thousands of times, or run in other processes.
+
+Counting lines would make them half as slow again, and show hardly a line that quicker tests do not.
+"""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Pause the counting for those."""
+    if config.pluginmanager.has_plugin("_cov"):
+        for item in items:
+            if str(item.path.relative_to(TESTS)).startswith(NOT_COUNTED):
+                item.add_marker("no_cover")

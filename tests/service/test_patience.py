@@ -1,0 +1,141 @@
+"""Requests that never end, and more connections than there is room for: raw sockets on this machine.
+
+Nothing here measures time. A socket waits long enough for any machine, and a server that holds on for ever shows as
+a socket that gave up waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from bestarm.service import create_app
+from bestarm.service.patience import Limits
+from bestarm.service.server import configured
+from tests.service.running import free_port
+
+SHORT = Limits(headers=0.4, body=0.4, connections=4)
+LONG_ENOUGH = 30.0
+HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: here\r\n\r\n"
+HALF_A_BODY = b"POST /api/v1/bounds HTTP/1.1\r\nHost: here\r\nContent-Length: 50\r\n\r\n{"
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    """A server in a thread of ours, with little patience."""
+    config = configured(create_app(tmp_path / "trials.db"), "127.0.0.1", free_port(), limits=SHORT)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    deadline = time.monotonic() + LONG_ENOUGH
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    yield config.port
+    server.should_exit = True
+    thread.join(LONG_ENOUGH)
+    assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def connected(port: int) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONG_ENOUGH) as one:
+        yield one
+
+
+def rest(one: socket.socket) -> bytes:
+    """All that comes until the other side closes; fails if it never does."""
+    said = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := one.recv(65536):
+            said += part
+    return said
+
+
+def answer(one: socket.socket) -> bytes:
+    """One answer to HEALTH."""
+    said = b""
+    while not said.endswith(b"}"):
+        part = one.recv(65536)
+        assert part, said
+        said += part
+    return said
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /api/v1/hea", HEALTH[:-2]], ids=["nothing", "a line", "no last line"])
+def test_headers_that_do_not_come_are_not_awaited_for_ever(port: int, sent: bytes) -> None:
+    with connected(port) as one:
+        one.sendall(sent)
+        assert rest(one) == b""
+
+
+def test_half_a_body_is_not_awaited_for_ever(port: int) -> None:
+    with connected(port) as one:
+        one.sendall(HALF_A_BODY)
+        assert b"200" not in rest(one)[:20]
+
+
+@pytest.mark.parametrize("begun", [b"GET / HTTP/1.1\r\nHost: here\r\nX: ", HALF_A_BODY], ids=["headers", "body"])
+def test_bytes_that_drip_in_do_not_move_the_deadline(port: int, begun: bytes) -> None:
+    with connected(port) as one:
+        one.sendall(begun)
+        one.settimeout(0.05)
+        for _ in range(int(LONG_ENOUGH / 0.05)):
+            try:
+                if one.recv(100) == b"":
+                    return
+            except TimeoutError:
+                pass
+            except ConnectionError:
+                return
+            with contextlib.suppress(ConnectionError):
+                one.sendall(b" ")
+    pytest.fail("the server holds a request that only drips in")
+
+
+def test_the_second_request_of_a_connection_has_a_deadline_too(port: int) -> None:
+    with connected(port) as one:
+        one.sendall(HEALTH)
+        assert b"200 OK" in answer(one)
+        one.sendall(HEALTH[:10])
+        assert rest(one) == b""
+
+
+def test_a_request_in_two_halves_is_served(port: int) -> None:
+    with connected(port) as one:
+        for _ in range(3):
+            one.sendall(HEALTH[:20])
+            one.sendall(HEALTH[20:])
+            assert b"200 OK" in answer(one)
+        one.sendall(HEALTH + HEALTH)
+        both = answer(one)
+        while both.count(b"200 OK") < 2:
+            both += answer(one)
+
+
+def test_more_connections_than_there_is_room_for_are_turned_away(port: int) -> None:
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(connected(port)) for _ in range(SHORT.connections)]
+        for one in held:  # each is known to the server once it has answered
+            one.sendall(HEALTH)
+            assert b"200 OK" in answer(one)
+        with connected(port) as more:
+            assert rest(more).startswith(b"HTTP/1.1 503")
+        for one in held:
+            one.close()
+    for _ in range(100):
+        with connected(port) as one:
+            one.sendall(HEALTH)
+            said = one.recv(65536)
+            if said.startswith(b"HTTP/1.1 200"):
+                return
+        time.sleep(0.05)
+    pytest.fail("there is no room although all have gone")

@@ -1,0 +1,170 @@
+"""A viewer's request does the same work whether or not an outcome came in: counted, not timed."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from bestarm.service.trials import FRESH_SECONDS
+from bestarm.trial.trial import Trial
+from tests.service.conftest import Service
+
+PATHS = ("status", "verdict", "ledger", "report", "report.html")
+PAGES = ("", "/live", "/report", "/report.json")
+
+
+@pytest.fixture
+def work(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """What the store is asked, and how often a view is made."""
+    counted: Counter[str] = Counter()
+    engine: sa.Engine = service.app.state.trials.store.engine
+
+    def asked(_: Any, __: Any, statement: str, *rest: Any) -> None:
+        counted[statement] += 1
+
+    view = Trial.view
+
+    def made(self: Trial) -> Any:
+        counted["views made"] += 1
+        return view(self)
+
+    sa.event.listen(engine, "before_cursor_execute", asked)
+    monkeypatch.setattr(Trial, "view", made)
+    yield counted
+    sa.event.remove(engine, "before_cursor_execute", asked)
+
+
+def enrolled(service: Service, people: int = 8, **changes: Any) -> tuple[Trial, list[str]]:
+    """A trial whose first batches are open, so that outcomes come in without a release."""
+    service.create(algorithm="dp-se", **changes)
+    trial: Trial = service.app.state.trials.find("dose")
+    return trial, [str(asked.id) for asked in trial.ask_many([f"p-{n}" for n in range(people)])]
+
+
+def requests(service: Service) -> list[Callable[[], Any]]:
+    """Everything that a viewer can look at."""
+    token = service.token("viewer")
+    link = service.access.issue("view", "viewer", "board", "dose")[0]
+    browser = service.browser("viewer")
+    return [
+        *(lambda p=path: service.call("GET", f"/trials/dose/{p}", token) for path in PATHS),
+        *(lambda p=path: service.http.get(f"/view/{link}{p}") for path in PAGES),
+        *(lambda p=path: browser.get(f"/trials/dose{p}") for path in PAGES),
+        lambda: browser.get("/"),
+    ]
+
+
+def test_an_outcome_does_not_change_what_a_viewers_request_does(service: Service, work: Counter[str]) -> None:
+    trial, ids = enrolled(service)
+    looks = requests(service)
+
+    def looked() -> list[Counter[str]]:
+        found = []
+        for look in looks:
+            work.clear()
+            assert look().status_code == 200
+            found.append(Counter(work))
+        return found
+
+    looked()
+    quiet = looked()
+    steps: list[Callable[[], Any]] = [
+        lambda: trial.tell(ids[0], 1),
+        lambda: trial.tell_many([(ids[1], 0), (ids[2], 1)]),
+        lambda: trial.correct(ids[0], 0, "slip"),
+        lambda: trial.withdraw(ids[3]),
+    ]
+    for step in steps:
+        with trial._store.reading("dose") as reading:
+            before = reading.seq
+        step()
+        with trial._store.reading("dose") as reading:
+            assert reading.seq > before
+            assert reading.book.released == 0
+        assert looked() == quiet
+    assert not any(found["views made"] for found in quiet)
+
+
+def test_every_single_call_is_the_same(service: Service) -> None:
+    trial, ids = enrolled(service)
+    trials = service.app.state.trials
+
+    def calls() -> Counter[str]:
+        found: Counter[str] = Counter()
+
+        def called(frame: FrameType, what: str, _: Any) -> None:
+            if what == "call":
+                found[f"{frame.f_code.co_filename}:{frame.f_code.co_qualname}"] += 1
+
+        gc.disable()
+        sys.setprofile(called)
+        try:
+            trials.view("dose")
+        finally:
+            sys.setprofile(None)
+            gc.enable()
+        return found
+
+    calls()
+    calls()
+    quiet = calls()
+    for number, assignment in enumerate(ids[:3]):
+        trial.tell(assignment, number % 2)
+        assert calls() == quiet
+
+
+def test_public_events_are_seen_at_once(service: Service, work: Counter[str]) -> None:
+    trial, _ = enrolled(service, people=2)
+    view = service.app.state.trials.view
+    assert sum(view("dose").assigned) == 2
+    trial.ask("p-9")
+    assert sum(view("dose").assigned) == 3
+    trial.pause("stock")
+    assert view("dose").state == "paused"
+    trial.resume()
+    assert view("dose").state == "recruiting"
+    trial.end("enough")
+    assert view("dose").verdict is not None
+
+
+def test_a_release_is_seen_at_once(service: Service) -> None:
+    service.create()
+    trial: Trial = service.app.state.trials.find("dose")
+    view = service.app.state.trials.view
+    for person in range(6):
+        asked = trial.ask(f"p-{person}")
+        trial.tell(str(asked.id), 1)
+        assert len(view("dose").releases) == len(trial.view().releases)
+    assert view("dose").releases
+
+
+def test_with_a_follow_up_the_clock_alone_decides(
+    service: Service, work: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("bestarm.service.trials.time.monotonic", lambda: now)
+    trial, ids = enrolled(service, follow_up="30d")
+    view = service.app.state.trials.view
+
+    def made(seconds: float) -> int:
+        nonlocal now
+        now += seconds
+        work.clear()
+        view("dose")
+        return work["views made"]
+
+    made(0.0)
+    quiet = [made(step) for step in (0.1, 0.1, 2 * FRESH_SECONDS, 0.1)]
+    assert quiet == [0, 0, 1, 0]
+    told = []
+    for assignment, step in zip(ids, (0.1, 0.1, 2 * FRESH_SECONDS, 0.1), strict=False):
+        trial.tell(assignment, 1)
+        told.append(made(step))
+    assert told == quiet
