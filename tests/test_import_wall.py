@@ -11,13 +11,19 @@ import bestarm
 
 ROOT = Path(bestarm.__file__).parent
 
-PUBLIC = ("policy", "release", "theory", "errors", "instance")
+PUBLIC = (
+    *("policy", "release", "theory", "simulation", "planning"),
+    *("checks", "design", "durations", "errors", "exact", "instance", "outcomes"),
+)
 """Decides and computes from releases and public constants; may know nothing of outcomes or of where they are kept."""
 CONFIDENTIAL = ("privacy", "storage", "trial", "service")
 
+HANDLES_OUTCOMES = {"trial.trial", "trial.desk", "trial.audit"}
+"""Only these may turn outcomes into releases."""
+
 RENDERING = ("trial.public", "trial.report", "trial.figures", "trial.estimates")
 """What people see of a trial is made here, from the public view alone."""
-OUT_OF_SIGHT = ("storage", "privacy.mechanism", "privacy.noise", "trial.fold", "trial.desk", "trial.outlook")
+OUT_OF_SIGHT = ("storage", "privacy", "trial.fold", "trial.desk", "trial.outlook")
 
 
 def modules() -> dict[str, Path]:
@@ -54,6 +60,12 @@ def test_the_public_wing_does_not_import_the_confidential_one(name: str) -> None
 @pytest.mark.parametrize("name", RENDERING)
 def test_what_people_see_is_made_without_outcomes_in_reach(name: str) -> None:
     assert not {seen for seen in imports(modules()[name]) if inside(seen, OUT_OF_SIGHT)}
+
+
+def test_few_reach_for_the_noise() -> None:
+    outside = {name: path for name, path in modules().items() if not inside(name, ("privacy",))}
+    reaching = {name for name, path in outside.items() if any(inside(seen, ("privacy",)) for seen in imports(path))}
+    assert reaching == HANDLES_OUTCOMES
 
 
 def test_the_confidential_wing_stands_below_the_trial() -> None:

@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 from bestarm.checks import BETA, DELTA, EXPONENT, Rule, one_of, whole
@@ -137,8 +138,8 @@ class Design:
             self._check_coins(algorithm)
         if self.difference > 0 and not algorithm.supports_indifference:
             raise InputError(
-                f"The algorithm {algorithm.name} takes no smallest difference that matters; use one of the evidence "
-                "algorithms, or leave --difference out."
+                f"The algorithm {algorithm.name} takes no smallest difference that matters; use another one, or leave "
+                "--difference out."
             )
 
     def _check_coins(self, algorithm: Staged) -> None:
@@ -160,7 +161,7 @@ class Design:
         """The algorithm with its revision, as in evidence@1."""
         return f"{self.algorithm}@{self.revision}"
 
-    @property
+    @cached_property
     def law(self) -> Law:
         """The law of the trial's releases."""
         return law_of(self.per_outcome, self.encoding)
@@ -217,9 +218,10 @@ class Design:
 
     def in_words(self) -> list[tuple[str, str]]:
         """Every parameter that is set, with its value, for people to read."""
+        usual = {"beta": "0.5", "s": "2"}
         rows = []
         for key, value in self.to_json().items():
-            if value is not None:
+            if value is not None and value != usual.get(key):
                 shown = ", ".join(value) if isinstance(value, list) else str(value)
                 rows.append((key.replace("_", " "), in_largest_unit(int(value)) if key == "follow_up" else shown))
         return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import bestarm as ba
 from bestarm.cli import main
+from bestarm.policy.catalogue import CATALOGUE
 
 SIMULATE_KEYS = {
     "algorithm",
@@ -64,6 +66,19 @@ def test_undecided_runs_are_shown_and_what_does_not_exist_is_null(capsys: pytest
     assert found["mean_samples"] == 50
     assert found["mean_samples_decided"] is None
     assert found["error_rate"] == 0
+
+
+def test_options_with_two_names(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tied = ("simulate", "--means", "0.6,0.6", "--epsilon", "1", "--runs", "3", "--delta", "0.2")
+    capped = run_json(capsys, *tied, "--max-participants", "60")
+    assert {**capped, "seconds": 0} == {**run_json(capsys, *tied, "--max-samples", "60"), "seconds": 0}
+    assert capped["lower_bound_refined"] is None
+    apart = ("simulate", "--means", "0.9,0.1", "--epsilon", "1", "--runs", "2", "--algorithm", "dp-se")
+    assert run_json(capsys, *apart)["lower_bound_refined"] > 0
+    monkeypatch.setitem(CATALOGUE, "dp-se", replace(CATALOGUE["dp-se"], supports_indifference=True))
+    zone = run_json(capsys, *apart, "--difference", "0.3")
+    assert {**zone, "seconds": 0} == {**run_json(capsys, *apart, "--indifference", "0.3"), "seconds": 0}
+    assert zone["lower_bound_refined"] is None
 
 
 def test_heuristics_say_so(capsys: pytest.CaptureFixture[str]) -> None:

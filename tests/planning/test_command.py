@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bestarm.cli import main
+from bestarm.policy.catalogue import CATALOGUE, REVISIONS
 
 PLAN = ["plan", "--means", "0.5,0.2,0.2", "--epsilon", "0.5", "--delta", "0.05", "--algorithm", "dp-se", "--runs", "30"]
 
@@ -42,6 +44,26 @@ def test_words_and_tables_for_people(capsys: pytest.CaptureFixture[str]) -> None
     assert "this plan" in text
     assert "If the gap is only 0.15 instead of 0.3" in text
     assert "high-privacy regime" in text
+
+
+def test_a_difference_leaves_no_lower_bound_and_odd_designs_are_cautioned(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoned = replace(CATALOGUE["dp-se"], supports_indifference=True)
+    monkeypatch.setitem(CATALOGUE, "dp-se", zoned)
+    monkeypatch.setitem(REVISIONS, zoned.identity, zoned)
+    asked = ["plan", "--means", "0.9,0.2", "--epsilon", "20", "--delta", "0.3", "--runs", "4", "--difference", "0.6"]
+    asked += ["--algorithm", "dp-se"]
+    assert main([*asked, "--json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)
+    assert found["difference"] == 0.6
+    assert found["lower_bound_refined"] is None
+    assert all(point["lower_bound_refined"] is None for point in found["by_epsilon"])
+    cautions = [line for line in shown.err.splitlines() if line.startswith("Caution: ")]
+    assert len(cautions) == 3
+    assert main(asked) == 0
+    assert "No lower bound is known" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from bestarm.privacy.noise import LiveNoise, OpenDPNoise, SystemNoise
 from bestarm.privacy.reach import STORED_BITS, gaussian_bits_beyond, laplace_bits_beyond
 from bestarm.release.models import AS_IS, GRID, ON_GRID, Privacy
 from tests.chance import CLEARLY, FALSE_ALARM, fits
+from tests.privacy.sources import every_source, needs_opendp, sources
 
 DRAWS = 4000
 QUANTILES = (0.0005, 0.005, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.995, 0.9995)
@@ -26,14 +27,6 @@ QUANTILES = (0.0005, 0.005, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.995, 0.9995
 EPSILONS = [SMALLEST_BUDGET, Fraction("0.001"), Fraction("0.1") / 100]
 """For one outcome: the smallest allowed, and two ordinary ones of which the second is shared by 100 contributions."""
 RHOS = [SMALLEST_BUDGET, Fraction("0.01") / 100**2]
-
-
-def sources() -> list[LiveNoise]:
-    pytest.importorskip("opendp", reason="OpenDP is an extra")
-    return [SystemNoise(), OpenDPNoise()]
-
-
-both_sources = pytest.mark.parametrize("source", sources(), ids=lambda source: type(source).__name__)
 
 
 def clamped(draw: int) -> bool:
@@ -63,7 +56,7 @@ def check_not_clamped(draws: list[int]) -> None:
     assert max(Counter(draws).values()) < 3
 
 
-@both_sources
+@every_source
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_widest_laplace_noise_is_not_clamped(source: LiveNoise, epsilon: Fraction) -> None:
     mechanism = live_mechanism(Privacy("pure", epsilon), ON_GRID, source)
@@ -72,7 +65,7 @@ def test_the_widest_laplace_noise_is_not_clamped(source: LiveNoise, epsilon: Fra
     check(draws, stats.laplace(scale=float(GRID / epsilon)))
 
 
-@both_sources
+@every_source
 @pytest.mark.parametrize("rho", RHOS)
 def test_the_widest_gaussian_noise_is_not_clamped(source: LiveNoise, rho: Fraction) -> None:
     mechanism = live_mechanism(Privacy("zcdp", rho), ON_GRID, source)
@@ -81,7 +74,7 @@ def test_the_widest_gaussian_noise_is_not_clamped(source: LiveNoise, rho: Fracti
     check(draws, stats.norm(scale=math.sqrt(GRID**2 / (2 * rho))))
 
 
-@both_sources
+@every_source
 @pytest.mark.parametrize("exponent", [56, 58, 62, 100, 1100])
 def test_scales_beyond_any_design_are_not_clamped_either(source: LiveNoise, exponent: int) -> None:
     for kind, law in (("laplace", stats.laplace), ("gaussian", stats.norm)):
@@ -91,6 +84,7 @@ def test_scales_beyond_any_design_are_not_clamped_either(source: LiveNoise, expo
         check([draw * 2**30 // 2**exponent for draw in draws], law, 2**30)
 
 
+@needs_opendp
 def test_clamped_noise_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def of_32_bits(self: OpenDPNoise, kind: str, scale: float) -> Any:
         make = self._dp.m.make_laplace if kind == "laplace" else self._dp.m.make_gaussian
@@ -105,6 +99,7 @@ def test_clamped_noise_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
             test_the_widest_gaussian_noise_is_not_clamped(OpenDPNoise(), rho)
 
 
+@needs_opendp
 def test_the_ledger_says_whose_draws_they_are() -> None:
     opendp = OpenDPNoise()
     for exponent, name in (
@@ -131,6 +126,7 @@ def test_the_ledger_says_whose_draws_they_are() -> None:
         assert opendp.gaussian_variance_used(variance) == variance
 
 
+@needs_opendp
 def test_where_opendp_is_not_asked_its_scale_is_not_rounded() -> None:
     odd = Fraction(2**70 + 1, 3)
     assert OpenDPNoise().laplace_scale_used(odd) == odd

@@ -13,11 +13,11 @@ from bestarm.privacy.noise import (
     LiveNoise,
     OpenDPNoise,
     SeededNoise,
-    SystemNoise,
     smallest_double_from,
     smallest_root_from,
 )
 from tests.chance import CLEARLY, FALSE_ALARM, fits_weights, proportion, same_law
+from tests.privacy.sources import every_source, needs_opendp, sources
 
 DRAWS = 20_000
 """Enough to reject a law 15% off `CLEARLY`, with a chance below 1e-6 not to."""
@@ -25,12 +25,7 @@ REACH = 300
 """Farther than any draw of these tests goes: at the widest law, 90 scales."""
 
 
-def sources() -> list[LiveNoise]:
-    pytest.importorskip("opendp", reason="OpenDP is an extra")
-    return [SystemNoise(), OpenDPNoise()]
-
-
-@pytest.mark.parametrize("source", sources(), ids=lambda source: type(source).__name__)
+@every_source
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(10, 3)])
 def test_laplace_noise_fits_its_law_and_no_other(source: LiveNoise, scale: Fraction) -> None:
     draws = [source.laplace(scale) for _ in range(DRAWS)]
@@ -40,7 +35,7 @@ def test_laplace_noise_fits_its_law_and_no_other(source: LiveNoise, scale: Fract
         assert fits_weights(draws, -REACH, list(np.exp(-abs(z) / (wrong * float(scale))))) < CLEARLY
 
 
-@pytest.mark.parametrize("source", sources(), ids=lambda source: type(source).__name__)
+@every_source
 @pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(50, 3)])
 def test_gaussian_noise_fits_its_law_and_no_other(source: LiveNoise, variance: Fraction) -> None:
     draws = [source.gaussian(variance) for _ in range(DRAWS)]
@@ -50,6 +45,7 @@ def test_gaussian_noise_fits_its_law_and_no_other(source: LiveNoise, variance: F
         assert fits_weights(draws, -REACH, list(np.exp(-z * z / (2 * wrong**2 * float(variance))))) < CLEARLY
 
 
+@needs_opendp
 def test_large_scales_agree_with_opendp() -> None:
     scale = Fraction(2**20) / Fraction("0.1")
     ours, theirs = ([abs(source.laplace(scale)) for _ in range(8000)] for source in sources())
@@ -66,6 +62,7 @@ def test_coins_of_exponential_and_logistic_probability(x: Fraction) -> None:
     assert proportion(truths, DRAWS, 1 / (1 + math.exp(-x))) > FALSE_ALARM
 
 
+@needs_opendp
 @pytest.mark.parametrize("text", ["0.1", "3", "0.3333333", "1e-7", "12345.678"])
 def test_opendp_never_gets_a_scale_below_the_exact_one(text: str) -> None:
     exact = 1 / Fraction(text)

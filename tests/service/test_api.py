@@ -101,6 +101,7 @@ def test_errors_are_problems_with_one_sentence(service: Service) -> None:
         ("POST", "/trials", {"name": "x"} | DESIGN | {"delta": "2"}, 422, "between 0 and 1"),
         ("POST", "/trials", {"name": "dose"} | DESIGN, 422, "already a trial"),
         ("POST", "/trials", {"name": "x"} | DESIGN | {"algorithm": "os:path"}, 422, "catalogue"),
+        ("POST", "/plan", {"arms": 2, "gap": 0.2, "epsilon": 1.0, "algorithm": "this:s"}, 422, "no algorithm 'this:s'"),
         ("POST", "/trials", {"name": "x"} | DESIGN | {"colour": "red"}, 422, "colour is not known"),
         ("POST", "/trials", {"name": "x", "arms": ["a", "b"]}, 422, "delta is required"),
         ("GET", "/trials/none/status", None, 404, "no trial of this name"),

@@ -75,6 +75,21 @@ def test_a_trial_from_the_command_line(run: Any, place: str, tmp_path: Path) -> 
         assert text.strip()
 
 
+def test_an_odd_design_is_frozen_with_a_caution(run: Any, sqlite_place: str) -> None:
+    given = ["--arms", "a,b", "--delta", "0.05", "--high", "100", "--what", "pain"]
+    given += ["--algorithm", "tests.test_design:ABLE"]
+    status, made, said = run(
+        "create", sqlite_place, "--name", "odd", "--epsilon", "12.5", "--indifference", "60", *given
+    )
+    assert status == 0
+    assert [line.partition(":")[0] for line in said.splitlines()] == ["Caution", "Caution"]
+    design = made["design"]
+    assert (design["difference"], design["what"], design["epsilon"]) == ("60", "pain", "12.5")
+    assert design["algorithm"] == "tests.test_design:ABLE@4"
+    status, _, said = run("create", sqlite_place, "--name", "usual", "--epsilon", "1", "--difference", "5", *given)
+    assert (status, said) == (0, "")
+
+
 def test_verify_fails_with_status_one(run: Any, sqlite_place: str) -> None:
     import sqlite3
 

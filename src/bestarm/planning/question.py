@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from bestarm.checks import EPSILON
 from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, Privacy, resolve
 from bestarm.errors import InputError
+from bestarm.policy.catalogue import find
 from bestarm.theory import lower_bound
 from bestarm.theory.inputs import checked_unique_best
 
@@ -59,7 +60,7 @@ class Question:
             arms=len(hoped),
             delta=delta,
             epsilon=epsilon,
-            algorithm=algorithm,
+            algorithm=find(algorithm),  # of the catalogue alone: a plan may be asked for over the network
             outcomes="binary",
             difference=difference,
             max_participants=max_participants,

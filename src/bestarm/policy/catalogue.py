@@ -223,10 +223,10 @@ def find(algorithm: str | Algorithm) -> Algorithm:
     """The algorithm of that name, the newest unless the name ends in a revision (evidence@1); one's own passes."""
     if isinstance(algorithm, Algorithm):
         return algorithm
-    name, _, revision = algorithm.partition("@")
+    name, at, revision = algorithm.partition("@")
     if name not in CATALOGUE:
         raise InputError(f"There is no algorithm {name!r}; there are: {', '.join(CATALOGUE)}.")
-    if not revision:
+    if not at:
         return CATALOGUE[name]
     if algorithm in GONE:
         raise InputError(f"{algorithm} is not here any more; bestarm {GONE[algorithm]} can go on with its trials.")

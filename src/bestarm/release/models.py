@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from bestarm.checks import EPSILON, RHO, Rule, one_of
 from bestarm.errors import InputError
 from bestarm.exact import text_of
 from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
 
+Model: TypeAlias = Literal["pure", "none", "local", "zcdp"]
+PRIVACY_MODELS: Final[tuple[str, ...]] = get_args(Model)
 BUDGETS: Final[dict[str, Rule | None]] = {"pure": EPSILON, "none": None, "local": EPSILON, "zcdp": RHO}
 """What measures each model's budget."""
-PRIVACY_MODELS: Final = tuple(BUDGETS)
 
 AS_IS, COIN, ON_GRID = "as-is", "coin", "grid"
 """How outcomes in [0, 1] become integers: 0/1 as they are, by a coin of that probability, or on the grid."""

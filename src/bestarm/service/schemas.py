@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
+from bestarm.release.models import Model
 from bestarm.service.access import LONGEST_LABEL
 from bestarm.text import is_text
 from bestarm.trial import answers
@@ -119,7 +120,7 @@ class NewTrial(Sent):
     epsilon: Exact | None = Field(default=None, description="Privacy budget; smaller means more privacy.")
     rho: Exact | None = Field(default=None, description="Privacy budget of the model zcdp.")
     algorithm: str | None = Field(default=None, max_length=100)
-    privacy: Literal["pure", "none", "local", "zcdp"] | None = None
+    privacy: Model | None = None
     outcomes: Literal["unit", "binary"] | None = None
     low: Exact | None = None
     high: Exact | None = None

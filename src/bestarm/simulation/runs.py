@@ -20,6 +20,7 @@ from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance, Sampled
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
+from bestarm.policy.catalogue import find
 from bestarm.release.models import COIN
 from bestarm.simulation.people import World, noise_of, people_of
 from bestarm.simulation.results import Results
@@ -86,13 +87,14 @@ def make_scenario(
     s: float = 2.0,
 ) -> Scenario:
     """Check everything a user can get wrong, and fill in what follows from the algorithm."""
+    chosen = find(algorithm)
     design = Design.make(
         arms=instance.arms,
         delta=delta,
         epsilon=epsilon,
         rho=rho,
         privacy=privacy,
-        algorithm=algorithm,
+        algorithm=chosen,
         outcomes="binary" if instance.binary else "unit",
         difference=difference,
         indifference=indifference,
@@ -100,7 +102,7 @@ def make_scenario(
         beta=beta,
         s=s,
     )
-    return scenario_of(design, instance, resolve(algorithm))
+    return scenario_of(design, instance, chosen)
 
 
 def scenario_of(design: Design, instance: Instance, algorithm: Algorithm | None = None) -> Scenario:

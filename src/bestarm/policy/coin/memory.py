@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestarm.policy.record import FloatArray
+from bestarm.policy.record import FloatArray, IntArray
 from bestarm.release.laws import Law, noise_variance
 from bestarm.rules import rule
 
@@ -28,7 +28,9 @@ class Memory(NamedTuple):
     variance: FloatArray
     """Of the belief of each arm's mean."""
     tie: FloatArray
-    """Covariance of the last two arms, once their difference has been released."""
+    """Covariance of two arms whose difference has been released; all others are taken to be independent."""
+    tied: IntArray
+    """These two arms."""
     people: FloatArray
     """On each arm, in all releases."""
 
@@ -38,7 +40,13 @@ def new_memory(arms: int, law: Law, spread: float) -> Memory:
     """Nothing released yet: any level, differences of about `spread`."""
     variance = (law.slope * spread) ** 2 + law.slope * law.slope * 0.09
     return Memory(
-        np.zeros(arms), np.zeros(arms), np.full(arms, 0.5), np.full(arms, variance), np.zeros(1), np.zeros(arms)
+        np.zeros(arms),
+        np.zeros(arms),
+        np.full(arms, 0.5),
+        np.full(arms, variance),
+        np.zeros(1),
+        np.full(2, -1),
+        np.zeros(arms),
     )
 
 
@@ -69,9 +77,18 @@ def best_but(memory: Memory, other: int) -> int:
 
 
 @rule
+def partner(memory: Memory, arm: int) -> int:
+    """The arm whose mean is believed together with this one's; -1 for none."""
+    if memory.tied[0] == arm:
+        return int(memory.tied[1])
+    return int(memory.tied[0]) if memory.tied[1] == arm else -1
+
+
+@rule
 def spread_between(memory: Memory, a: int, b: int) -> float:
-    """Standard deviation of the belief of a difference. Covariances matter between the last two arms only."""
-    return math.sqrt(max(memory.variance[a] + memory.variance[b] - 2.0 * memory.tie[0], 1e-24))
+    """Standard deviation of the belief of a difference."""
+    tie = memory.tie[0] if partner(memory, a) == b else 0.0
+    return math.sqrt(max(memory.variance[a] + memory.variance[b] - 2.0 * tie, 1e-24))
 
 
 @rule
@@ -89,15 +106,25 @@ def learn_sum(memory: Memory, law: Law, arm: int, size: float, value: float) -> 
     total = memory.people[arm] + size
     level = memory.mean[arm] if memory.people[arm] > 0.0 else value / size
     error = (outcome_variance(level, total) * size + noise_variance(law)) / (size * size)
-    gain = memory.variance[arm] / (memory.variance[arm] + error)
-    memory.mean[arm] += gain * (value / size - memory.mean[arm])
-    memory.variance[arm] *= 1.0 - gain
+    total_variance = memory.variance[arm] + error
+    surprise = (value / size - memory.mean[arm]) / total_variance
+    other = partner(memory, arm)
+    if other >= 0:
+        memory.mean[other] += memory.tie[0] * surprise
+        memory.variance[other] -= memory.tie[0] ** 2 / total_variance
+        memory.tie[0] *= error / total_variance
+    memory.mean[arm] += memory.variance[arm] * surprise
+    memory.variance[arm] *= error / total_variance
     memory.people[arm] = total
 
 
 @rule
 def learn_difference(memory: Memory, law: Law, a: int, b: int, sizes: tuple[float, float], value: float) -> None:
-    """What the difference of the last two arms' sums says of their means."""
+    """What the difference of two arms' sums says of their means."""
+    if partner(memory, a) != b:
+        memory.tied[0] = a
+        memory.tied[1] = b
+        memory.tie[0] = 0.0
     n_a, n_b = sizes
     both = memory.people[a] + memory.people[b] + n_a + n_b
     level = 0.5 * (memory.mean[a] + memory.mean[b])

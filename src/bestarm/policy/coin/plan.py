@@ -16,7 +16,7 @@ from bestarm.policy.record import FloatArray
 from bestarm.release.laws import PURE
 from bestarm.rules import rule
 
-SIZES: Final = 10
+SIZES: Final = 9
 """Sizes that are tried out for a rival."""
 LARGEST: Final = 2.0**40
 """No stage has more people."""
@@ -64,12 +64,16 @@ def size_for(constants: CoinConstants, memory: Memory, leader: int, b: int, diff
         prospect = Prospect(size, size, 1.0, pivot, sampling, difference, need)
         brought = 0.0
         weights = 0.0
-        for i in range(constants.gaps.size):
-            alternative = max(gap + constants.gaps[i] * spread, tuning.planning_gap * spread)
+        for i in range(constants.few_gaps.size):
+            alternative = max(
+                gap + (constants.few_gaps[i] - tuning.planning_lean) * spread, tuning.planning_gap * spread
+            )
             rate = nats_per_pair(constants, alternative, sampling)
             weight = rate**tuning.weight_of_rate
             weights += weight
-            brought += weight * choose_bet(constants, prospect, alternative, 1).worth / (size * rate)
+            brought += (
+                weight * choose_bet(constants, prospect, alternative, tuning.planning_rounds).worth / (size * rate)
+            )
         if brought / weights > most:
             most = brought / weights
             best = size

@@ -76,11 +76,14 @@ def extent(state: Coin, constants: CoinConstants, people: int) -> int:
 
 
 @rule
-def cash_of(constants: CoinConstants, memory: Memory, b: int) -> float:
-    """The share of an arm's wealth that is not staked: more of it the more was lost, so that losses are bounded."""
+def cash_of(constants: CoinConstants, memory: Memory, a: int, b: int) -> float:
+    """The share of an arm's wealth that is not staked on its champion: more of it the less the champion is ahead, and
+    the more was lost before, so that losses are bounded."""
     tuning = constants.tuning
     kept = math.exp(min(-tuning.deepest - memory.wealth[b], 0.0))
-    return max(tuning.cash, min(tuning.most_cash, kept))
+    lead = max((memory.mean[a] - memory.mean[b]) / spread_between(memory, a, b), 0.0)
+    doubt = tuning.doubt * math.exp(-lead / tuning.doubt_lead)
+    return max(tuning.cash, doubt, min(tuning.most_cash, kept))
 
 
 @rule
@@ -115,7 +118,7 @@ def log_gain(
     sizes = (float(stages.size[slot, a]), float(stages.size[slot, b]))
     won = 0.0
     for i in range(constants.gaps.size):
-        alternative = max(gap + constants.gaps[i] * spread, tuning.least_gap * spread)
+        alternative = max(gap + (constants.gaps[i] - tuning.lean) * spread, tuning.least_gap * spread)
         bet = choose_bet(constants, prospect, alternative, tuning.rounds).bet
         if prospect.difference:
             value = values[0] if openings.champion[slot] == a else -values[0]
@@ -140,14 +143,14 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
         if is_in(memory, b) and weights[slot, b] > 0.0:
             won = 0.0
             champions = 0
-            challenger = leader if b != leader else best_but(memory, leader)
             for a in range(constants.arms):
-                if a != b and is_in(memory, a) and weights[slot, a] > 0.0 and (first or a == challenger):
-                    won += log_gain(constants, memory, stages, slot, a, b, values)
-                    champions += 1
+                if a != b and is_in(memory, a) and weights[slot, a] > 0.0:
+                    if first or a == (leader if b != leader else best_but(memory, leader)):
+                        cash = constants.tuning.first_cash if first else cash_of(constants, memory, a, b)
+                        won += cash + (1.0 - cash) * log_gain(constants, memory, stages, slot, a, b, values)
+                        champions += 1
             if champions > 0:
-                cash = cash_of(constants, memory, b)
-                gained[b] = math.log(cash + (1.0 - cash) * won / champions)
+                gained[b] = math.log(won / champions)
     for b in range(constants.arms):
         memory.wealth[b] += gained[b]
     if stages.openings.difference[slot] == 1:
@@ -157,6 +160,15 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
                 sizes = (float(stages.size[slot, a]), float(stages.size[slot, b]))
                 learn_difference(memory, constants.law, a, b, sizes, float(values[0]))
     else:
+        if first and constants.tuning.pool > 0.0:
+            seen = 0.0
+            total = 0.0
+            for arm in range(constants.arms):
+                seen += stages.size[slot, arm]
+                total += values[arm]
+            for arm in range(constants.arms):
+                memory.mean[arm] = min(max(total / seen, 0.0), 1.0)
+                memory.variance[arm] = (constants.law.slope * constants.tuning.prior_spread) ** 2
         for arm in range(constants.arms):
             if weights[slot, arm] > 0.0:
                 learn_sum(memory, constants.law, arm, float(stages.size[slot, arm]), float(values[arm]))

@@ -15,7 +15,7 @@ class Tuning(NamedTuple):
     # The first stage
     first_people: float = 8.0
     """People on an arm in the first stage where there is no noise."""
-    first_noises: float = 8.5
+    first_noises: float = 6.0
     """People on an arm in the first stage for every standard deviation of the noise."""
     prior_spread: float = 0.2
     """Standard deviation of an arm's mean around the level of all, before the first release."""
@@ -23,6 +23,11 @@ class Tuning(NamedTuple):
     # Bets
     cash: float = 0.05
     """Share of the wealth that is never staked."""
+    doubt: float = 0.0
+    """Share that is kept where a champion does not lead at all; a lead of so many standard deviations reduces it."""
+    doubt_lead: float = 1.0
+    lean: float = 0.0
+    """Standard deviations by which differences are taken smaller than believed when bets are chosen."""
     deepest: float = 3.0
     """Nats that an arm's wealth may lose before most of it is kept in cash."""
     most_cash: float = 0.8
@@ -43,6 +48,8 @@ class Tuning(NamedTuple):
     """Least distance of a curve's cap from the reference point where the search starts, in noise scales."""
     two_noises: float = 0.6
     """How far from normal the sum of two Laplace laws is, over one of them."""
+    first_cash: float = 0.05
+    """Share that is kept in the first stage, when nothing is known of the champions."""
     rounds: int = 4
     """Rounds of the search for a bet."""
 
@@ -53,6 +60,10 @@ class Tuning(NamedTuple):
     """A stage brings an arm at least this share of what it has."""
     planning_gap: float = 0.3
     """Differences below this many standard deviations of the belief are not planned for."""
+    planning_rounds: int = 0
+    pool: float = 1.0
+    planning_lean: float = 0.0
+    """Standard deviations by which differences are taken smaller than believed when stages are planned."""
     weight_of_rate: float = 0.5
     """How far a likely saving of people counts in people (1) or in proportion to what a difference needs (0)."""
     cover: float = 0.2

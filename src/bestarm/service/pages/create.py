@@ -25,6 +25,7 @@ BLANK = {
     "low": "0",
     "high": "1",
     "better": "more",
+    "what": "",
     "follow_up": "",
     "max_participants": "",
     "withdrawal": "",
@@ -74,7 +75,7 @@ def _design(values: dict[str, str]) -> dict[str, Any]:
         "difference": values["difference"] or "0",
         "allocation": values["allocation"],
     }
-    for key in ("follow_up", "withdrawal"):
+    for key in ("what", "follow_up", "withdrawal"):
         if values[key].strip():
             design[key] = values[key].strip()
     if values["max_participants"].strip():
