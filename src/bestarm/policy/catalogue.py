@@ -9,9 +9,8 @@ from bestarm.errors import InputError
 from bestarm.policy import elimination, explain, sampling, standings, stopping
 from bestarm.policy.algorithm import Algorithm, Batched, Staged, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
-from bestarm.policy.coin import policy as coin
+from bestarm.policy.coin import evidence as coin
 from bestarm.policy.coin import report as coin_report
-from bestarm.policy.coin.constants import coin_of_design
 
 PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
@@ -185,8 +184,8 @@ def evidence() -> Staged:
         source=EVIDENCE,
         proven=True,
         privacy=("pure", "none", "local", "zcdp"),
-        constants=coin_of_design,
-        start=coin.start_coin,
+        constants=coin.evidence_constants,
+        start=coin.start_evidence,
         open_stage=coin.open_stage,
         extent=coin.extent,
         settle=coin.settle,
@@ -194,6 +193,7 @@ def evidence() -> Staged:
         explain=coin_report.explain,
         standings=coin_report.standings,
         noise="discrete",
+        supports_indifference=True,
     )
 
 

@@ -39,7 +39,7 @@ def constants_for(arms: int, base: float, difference: float, delta: float, law: 
 @rule(allocates=True)
 def start_fixed(constants: FixedConstants) -> Fixed:
     """Before the first person."""
-    return Fixed(new_record(constants.arms, 0))
+    return Fixed(new_record(constants.arms))
 
 
 @rule

@@ -1,13 +1,14 @@
 """Bets on a walk: for binary outcomes and equal weights, without the loss of a tangent.
 
 A person on the champion a with a success, or on the rival b with a failure, is a step up. If b is better by the zone g
-or more, a step goes up with probability at most q = (1 - g) max(p_a, p_b) / (p_a + p_b), whatever happened before. So the
-number of steps up among n = n_a + n_b people, S_a - S_b + n_b, lies stochastically below a binomial number of n and q
-under any drift, and any nondecreasing function of R_a - R_b + n_b, divided by its mean under Bin(n, q) + noise, is a bet.
-The stage's number of people has to be fixed when it opens. (docs/evidence-proof.md: a walk)
+or more, a step goes up with probability at most q = (1 - g) max(p_a, p_b) / (p_a + p_b), whatever happened before. So
+the number of steps up among n = n_a + n_b people, S_a - S_b + n_b, lies stochastically below a binomial number of n and
+q under any drift, and any nondecreasing function of y = R_a - R_b + n_b, divided by its mean under Bin(n, q) + noise,
+is a bet. The stage's number of people has to be fixed when it opens. (docs/evidence-proof.md: a walk)
 
-Here the function is exp(min(steep (y - at), 0)): everything from `at` on is paid alike. Its mean is summed over the
-binomial law, with the noise's part in closed form.
+Here the function is 1 from a whole number `at` on, the full payment, and kept e^(steep (y - at)) below: between the
+likelihood ratio, which is best for stages to come, and all or nothing, which is best if this is the last. Its mean is
+summed over the binomial law, with the noise's part in closed form.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from bestarm.rules import rule
 
 INEXACT: Final = 1e-7
 """Nats charged for every bet, far above the rounding error of its mean."""
+PRECISE: Final = 30.0
+"""Nats below the bet's mean at which the binomial law is cut off; what is cut off counts as paid in full."""
 SHORT: Final = 40.0
 """Sums of at most so many terms are taken term by term."""
 
@@ -42,7 +45,7 @@ def noise_in(law: Law, difference: bool) -> Noise:
 
 @rule
 def beyond(noise: Noise, steep: float, kept: float, u: float) -> float:
-    """E f(u + Z) for a whole number u, with f = 1 from 0 on and kept e^(steep u) below; steep is not the noise's own."""
+    """E f(u + Z), u whole, with f = 1 from 0 on and kept e^(steep u) below; steep is not the noise's own."""
     if noise.number == 0:
         return 1.0 if u >= 0.0 else kept * math.exp(steep * u)
     e = noise.epsilon
@@ -94,13 +97,13 @@ def rising(e: float, steep: float, j: float, linear: float, more: float) -> floa
 
 
 @rule(inline=False)
-def log_mean(noise: Noise, people: float, up: float, steep: float, kept: float, at: float, reach: float) -> float:
-    """log E exp(min(steep (k + Z - at), 0)) for k ~ Bin(people, up); what is cut off, e^-reach, counts as paid in full."""
+def log_mean(noise: Noise, people: float, up: float, steep: float, kept: float, at: float, need: float) -> float:
+    """log of the mean under Bin(people, up) and noise, precise for bets that pay up to `need` nats, else too large."""
     if people <= 0.0:
         return math.log(beyond(noise, steep, kept, -at))
-    middle = math.floor(people * up)
-    deviation = math.sqrt(people * up * (1.0 - up))
-    wide = math.sqrt(2.0 * reach) * deviation + reach / 3.0
+    reach = need + PRECISE
+    middle = float(math.floor(people * up))
+    wide = math.sqrt(2.0 * reach * people * up * (1.0 - up)) + reach
     first = max(0.0, math.floor(middle - wide))
     last = min(people, math.ceil(middle + wide))
     chance = math.exp(log_point(people, middle, up, 1.0 - up))
@@ -122,26 +125,20 @@ def log_mean(noise: Noise, people: float, up: float, steep: float, kept: float, 
 
 
 @rule(inline=False)
-def place(noise: Noise, people: float, up: float, steep: float, kept: float, need: float, reach: float) -> float:
-    """A whole number `at`, about the least, whose bet pays `need` nats in full: the mean falls as `at` grows."""
+def place(noise: Noise, people: float, up: float, steep: float, kept: float, need: float, enough: float) -> float:
+    """A whole number, about the least, from which on `need` nats are paid, as they are from `enough` on."""
     variance = people * up * (1.0 - up) + 2.0 * noise.number / (noise.epsilon * noise.epsilon)
     fine = max(1.0, math.floor(0.01 * math.sqrt(variance)))
     step = max(1.0, math.floor(0.3 * math.sqrt(variance)))
-    high = math.floor(people * up + math.sqrt(1.6 * need * variance))
-    while -log_mean(noise, people, up, steep, kept, high, reach) < need + INEXACT:
-        high += step
-        step *= 2.0
-        if step > 1e12:
-            return high
-    step = max(1.0, math.floor(0.3 * math.sqrt(variance)))
+    high = enough
     low = high - step
-    while -log_mean(noise, people, up, steep, kept, low, reach) >= need + INEXACT:
+    while -log_mean(noise, people, up, steep, kept, low, need) >= need + INEXACT:
         high = low
-        low -= step
-        step *= 2.0
+        step *= 1.5
+        low = math.floor(low - step)
     while high - low > fine:
         middle = math.floor(0.5 * (low + high))
-        if -log_mean(noise, people, up, steep, kept, middle, reach) >= need + INEXACT:
+        if -log_mean(noise, people, up, steep, kept, middle, need) >= need + INEXACT:
             high = middle
         else:
             low = middle
