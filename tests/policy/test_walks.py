@@ -59,9 +59,9 @@ def test_mean_and_place(number: int) -> None:
             for z, w in law.items()
         )
         assert log_mean(noise, 37.0, up, steep, kept, float(at), 20.0) == pytest.approx(math.log(by_hand), abs=1e-9)
-    at = place(noise, 37.0, up, steep, kept, 3.0, 60.0)
-    assert -log_mean(noise, 37.0, up, steep, kept, at, 3.0) >= 3.0 + INEXACT
-    assert -log_mean(noise, 37.0, up, steep, kept, at - 1.0, 3.0) < 3.0 + INEXACT
+    least = place(noise, 37.0, up, steep, kept, 3.0, 60.0)
+    assert -log_mean(noise, 37.0, up, steep, kept, least, 3.0) >= 3.0 + INEXACT
+    assert -log_mean(noise, 37.0, up, steep, kept, least - 1.0, 3.0) < 3.0 + INEXACT
 
 
 def test_large_walks() -> None:

@@ -36,7 +36,7 @@ def new_belief(arms: int, law: Law, spread: float) -> Belief:
     return Belief(np.full(arms, 0.5), covariance, np.zeros(arms))
 
 
-@rule
+@rule(inline=False)
 def copy_belief(source: Belief, target: Belief) -> None:
     """Make the target say what the source says."""
     for i in range(source.mean.size):
@@ -46,21 +46,21 @@ def copy_belief(source: Belief, target: Belief) -> None:
             target.covariance[i, j] = source.covariance[i, j]
 
 
-@rule
+@rule(inline=False)
 def spread_between(belief: Belief, a: int, b: int) -> float:
     """Standard deviation of a difference."""
     c = belief.covariance
     return math.sqrt(max(c[a, a] + c[b, b] - 2.0 * c[a, b], 1e-24))
 
 
-@rule
+@rule(inline=False)
 def variance_of_outcome(mean: float, people: float) -> float:
     """Of one outcome, from an estimate that so many people stand behind; never 0, since one more success may come."""
     m = min(max((mean * people + 1.0) / (people + 2.0), 1.0 / (people + 2.0)), 1.0 - 1.0 / (people + 2.0))
     return m * (1.0 - m)
 
 
-@rule
+@rule(inline=False)
 def observe(belief: Belief, a: int, b: int, of_a: float, of_b: float, value: float, error: float) -> None:
     """of_a mean_a + of_b mean_b was seen to be `value`, with this variance of the error (Kalman)."""
     c = belief.covariance
@@ -97,7 +97,7 @@ def observe(belief: Belief, a: int, b: int, of_a: float, of_b: float, value: flo
         c[b, a] = c[a, b]
 
 
-@rule
+@rule(inline=False)
 def learn_sum(belief: Belief, law: Law, arm: int, size: float, value: float) -> None:
     """What an arm's own sum says."""
     if size <= 0.0:
@@ -109,7 +109,7 @@ def learn_sum(belief: Belief, law: Law, arm: int, size: float, value: float) -> 
     belief.people[arm] = total
 
 
-@rule
+@rule(inline=False)
 def learn_difference(belief: Belief, law: Law, a: int, b: int, sizes: tuple[float, float], value: float) -> None:
     """What the difference of two arms' sums says."""
     both = belief.people[a] + belief.people[b] + sizes[0] + sizes[1]

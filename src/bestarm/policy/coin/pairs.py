@@ -130,7 +130,7 @@ def allot(pairs: Pairs, share: FloatArray) -> None:
     pairs.cash[0] = 0.0
 
 
-@rule
+@rule(inline=False)
 def strike_out(constants: ZoneConstants, pairs: Pairs) -> None:
     """Accounts that have reached the line stay there."""
     for a in range(constants.arms):
@@ -139,7 +139,7 @@ def strike_out(constants: ZoneConstants, pairs: Pairs) -> None:
                 pairs.out[a, b] = 1
 
 
-@rule
+@rule(inline=False)
 def choose_leader(constants: ZoneConstants, pairs: Pairs) -> None:
     """The highest estimate leads; a newcomer only if it is clearly ahead."""
     best = -math.inf
@@ -154,7 +154,7 @@ def choose_leader(constants: ZoneConstants, pairs: Pairs) -> None:
     pairs.leader[0] = leader
 
 
-@rule
+@rule(inline=False)
 def recommended(constants: ZoneConstants, pairs: Pairs) -> int:
     """The arm under which every other is out; of several the one with the highest estimate."""
     best = UNDECIDED

@@ -43,7 +43,7 @@ def noise_in(law: Law, difference: bool) -> Noise:
     return Noise(0, 1.0)
 
 
-@rule
+@rule(inline=False)
 def beyond(noise: Noise, steep: float, kept: float, u: float) -> float:
     """E f(u + Z), u whole, with f = 1 from 0 on and kept e^(steep u) below; steep is not the noise's own."""
     if noise.number == 0:
@@ -76,7 +76,7 @@ def beyond(noise: Noise, steep: float, kept: float, u: float) -> float:
     return far + kept * scale * (left + rising(e, steep, j, 1.0, more))
 
 
-@rule
+@rule(inline=False)
 def rising(e: float, steep: float, j: float, linear: float, more: float) -> float:
     """The sum over z = 0, ..., j - 1 of e^(-e z) (linear z + more) e^(-steep (j - z))."""
     if j <= SHORT:

@@ -46,7 +46,7 @@ def extent_zone(zone: Zone, constants: ZoneConstants, people: int) -> int:
     return int(plan_zone(constants, zone.pairs, zone.scratch.size).people)
 
 
-@rule
+@rule(inline=False)
 def takes_part(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int) -> bool:
     """Whether a champion bets on this stage against a rival: both in it, not out, and the champion not far behind."""
     weights = zone.stages.openings.weights

@@ -45,7 +45,7 @@ class Slopes(NamedTuple):
     """The difference that is bet on."""
 
 
-@rule
+@rule(inline=False)
 def bets_on_walk(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int) -> bool:
     """Whether the bet on this pair is a walk: equal weights, up to their rounding, and outcomes that vary enough."""
     openings = zone.stages.openings
@@ -90,7 +90,7 @@ def log_walk(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, va
     return won if below >= 0.0 else won + steep * below - jump
 
 
-@rule
+@rule(inline=False)
 def slopes_for(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int) -> Slopes:
     """The slopes that should win most on a pair of sums; infinite for the rival where there is no such bet."""
     openings = zone.stages.openings
@@ -110,7 +110,7 @@ def slopes_for(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int) 
     return Slopes(up, down, ratio, pivot, variance, gap)
 
 
-@rule
+@rule(inline=False)
 def bounded(constants: ZoneConstants, slope: float, ratio: float) -> float:
     """A slope that the noise allows: it nears a share of the budget as it grows."""
     if constants.law.kind != PURE:
@@ -161,7 +161,7 @@ def on_grid(step: float, value: float) -> float:
     return math.floor(value / step + 0.5) * step
 
 
-@rule
+@rule(inline=False)
 def level_from_others(
     zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, values: FloatArray, gap: float, seen: Belief
 ) -> None:

@@ -29,14 +29,14 @@ class Course(NamedTuple):
     difference: bool
 
 
-@rule
+@rule(inline=False)
 def expected_gap(constants: ZoneConstants, belief: Belief, a: int, b: int) -> float:
     """The difference that is bet on and planned for: the stated one, or more if the belief is clear."""
     gap = belief.mean[a] - belief.mean[b] - constants.tuning.doubt * spread_between(belief, a, b)
     return float(max(gap, constants.zone))
 
 
-@rule
+@rule(inline=False)
 def level_between(belief: Belief, a: int, b: int, ratio: float) -> float:
     """What outcomes of two arms are on average, kept away from 0 and 1 by what is not known yet."""
     m = (belief.mean[a] + ratio * belief.mean[b]) / (1.0 + ratio)
@@ -44,14 +44,14 @@ def level_between(belief: Belief, a: int, b: int, ratio: float) -> float:
     return float(min(max(m, edge), 1.0 - edge))
 
 
-@rule
+@rule(inline=False)
 def variance_between(belief: Belief, a: int, b: int) -> float:
     """Variance of an outcome of two arms; before anything is known that of a fair coin."""
     people = belief.people[a] + belief.people[b]
     return variance_of_outcome(level_between(belief, a, b, 1.0), people) if people > 0.0 else 0.25
 
 
-@rule
+@rule(inline=False)
 def is_walk(constants: ZoneConstants, people: float, variance: float) -> bool:
     """Whether a walk is about as good as a product for so many people on an arm whose outcomes vary so much."""
     if constants.law.kind == ZCDP or constants.law.step < 1.0 or people > LONGEST_WALK:
@@ -60,7 +60,7 @@ def is_walk(constants: ZoneConstants, people: float, variance: float) -> bool:
     return bool(variance + noise > constants.tuning.walk_worth * (0.25 + noise))
 
 
-@rule
+@rule(inline=False)
 def decisive_size(constants: ZoneConstants, need: float, gap: float, variance: float, difference: bool) -> float:
     """People on either arm that should bring so many nats at once."""
     apart = gap + constants.zone
@@ -83,7 +83,7 @@ def first_variance(constants: ZoneConstants) -> float:
     return 0.5 * constants.zone * (1.0 - constants.zone) + constants.tuning.least_variance
 
 
-@rule
+@rule(inline=False)
 def first_size(constants: ZoneConstants) -> float:
     """People on each arm in the first stage. Where sampling matters it is small, since the level is not known."""
     tuning = constants.tuning
@@ -102,7 +102,7 @@ def first_stake(constants: ZoneConstants) -> float:
     return 1.0 if constants.arms == 2 or staked > constants.tuning.all_staked else staked
 
 
-@rule
+@rule(inline=False)
 def rival_size(constants: ZoneConstants, pairs: Pairs, leader: int, b: int, difference: bool) -> tuple[float, bool]:
     """People on a rival, and whether the bet on it will be a walk."""
     tuning = constants.tuning

@@ -29,7 +29,7 @@ class ZoneTuning(NamedTuple):
     product_chance: float = 0.28
     product_noise: float = 1.2
     """Later stages whose bets are products, likewise."""
-    walk_chance: float = 0.35
+    walk_chance: float = 0.31
     walk_noise: float = 1.0
     """Later stages whose bets are walks, likewise."""
     later: float = 0.785
@@ -71,12 +71,12 @@ class ZoneTuning(NamedTuple):
     """Full payment is at most this many standard deviations beyond what is expected."""
 
     # Bets on products
-    steepest: float = 0.95
+    steepest: float = 0.975
     """Largest slope, over the noise's budget."""
     blend: float = 5.0
     """How sharply that bound takes over."""
     grade_champion: float = 1.76
-    grade_rival: float = 1.0
+    grade_rival: float = 1.44
     grade_difference: float = 0.83
     """Caps of the curves in nats, where noise dominates."""
     wide: float = 4.0
