@@ -143,12 +143,12 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
         if is_in(memory, b) and weights[slot, b] > 0.0:
             won = 0.0
             champions = 0
+            challenger = leader if b != leader else best_but(memory, leader)
             for a in range(constants.arms):
-                if a != b and is_in(memory, a) and weights[slot, a] > 0.0:
-                    if first or a == (leader if b != leader else best_but(memory, leader)):
-                        cash = constants.tuning.first_cash if first else cash_of(constants, memory, a, b)
-                        won += cash + (1.0 - cash) * log_gain(constants, memory, stages, slot, a, b, values)
-                        champions += 1
+                if a != b and is_in(memory, a) and weights[slot, a] > 0.0 and (first or a == challenger):
+                    cash = constants.tuning.first_cash if first else cash_of(constants, memory, a, b)
+                    won += cash + (1.0 - cash) * log_gain(constants, memory, stages, slot, a, b, values)
+                    champions += 1
             if champions > 0:
                 gained[b] = math.log(won / champions)
     for b in range(constants.arms):
