@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from bestarm.checks import DELTA
 from bestarm.errors import InputError
 from bestarm.release.laws import Law, counted_mean, noise_variance
 from bestarm.theory.inputs import Floats
