@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 from scipy.stats import norm
 
+from bestarm.checks import DELTA
 from bestarm.errors import InputError
 from bestarm.release.laws import Law, counted_mean, noise_variance
-from bestarm.theory.inputs import checked_delta
 from bestarm.theory.lattice import at_least, lattice_of, law_on
 
 BEYOND: Final = 25.0
@@ -32,7 +32,7 @@ LARGEST: Final = 2**50
 def fixed_size(arms: int, base: float, difference: float, delta: float, law: Law) -> int:
     """The smallest number of people per arm with which the fixed design errs with probability at most delta."""
     low_mean, high_mean = _checked(arms, base, difference, law)
-    checked_delta(delta)
+    DELTA.plainly(delta)
     risk = delta if delta < 1.0 - 1.0 / arms else 1.0 - 1.0 / arms
     enough = max(1, int(0.5 * _normal_size(arms, low_mean, high_mean, risk, law)))
     too_few = 0

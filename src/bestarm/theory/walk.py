@@ -22,9 +22,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from bestarm.checks import DELTA
 from bestarm.errors import InputError
 from bestarm.release.laws import Law, counted_mean, noise_variance
-from bestarm.theory.inputs import Floats, checked_delta
+from bestarm.theory.inputs import Floats
 from bestarm.theory.lattice import at_least, lattice_of, law_on, noise_reach, with_noise
 
 REACH: Final = 45.0
@@ -116,7 +117,7 @@ def pivot_of(band: Band, law: Law) -> float:
 
 def hard_end(zone: float, delta: float, share: float, law: Law, noises: int = 1, band: Band | None = None) -> HardEnd:
     """The fewest people with which a share of the wealth in the last bet always ends the trial, whoever is better."""
-    checked_delta(delta)
+    DELTA.plainly(delta)
     if not 0.0 < share <= 1.0:
         raise InputError(f"The share of the last bet is {share:g}, but it has to be positive and at most 1.")
     risk = share * delta
