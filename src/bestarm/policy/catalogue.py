@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.policy import elimination, explain, sampling, standings, stopping
+from bestarm.policy import elimination, explain, fixed, sampling, standings, stopping
 from bestarm.policy.algorithm import Algorithm, Batched, Staged, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
 from bestarm.policy.coin import evidence as coin
@@ -197,6 +197,29 @@ def evidence() -> Staged:
     )
 
 
+def fixed_design() -> Batched:
+    """What anybody can do who states the smallest difference that matters, for comparison."""
+    return Batched(
+        name="fixed",
+        summary="The fixed design: equal numbers on every arm, one noisy sum each, the highest is recommended",
+        source="Bechhofer (1954), sized exactly for the noise; bestarm/theory/fixed.py",
+        proven=True,
+        privacy=("pure", "none", "local", "zcdp"),
+        constants=fixed.fixed_constants,
+        start=fixed.start_fixed,
+        size=fixed.size_of_arm,
+        recruit=fixed.recruit_evenly,
+        assigned=remember_nothing,
+        released=fixed.nothing_to_learn,
+        over=fixed.highest,
+        explain=fixed.explain_fixed,
+        holds=True,
+        noise="discrete",
+        supports_indifference=True,
+        needs_base=True,
+    )
+
+
 REVISIONS: dict[str, Algorithm] = {
     algorithm.identity: algorithm
     for algorithm in (
@@ -206,6 +229,7 @@ REVISIONS: dict[str, Algorithm] = {
         ttucb(),
         dp_se(),
         uniform(),
+        fixed_design(),
         adap_tt_published(),
         ttucb_published(),
     )

@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED
+from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray, Record, new_record
-from bestarm.release.laws import Law
 from bestarm.rules import rule
 from bestarm.theory.fixed import fixed_size
 
@@ -31,9 +31,11 @@ class Fixed(NamedTuple):
     record: Record
 
 
-def constants_for(arms: int, base: float, difference: float, delta: float, law: Law) -> FixedConstants:
-    """The design's size, from the planned base rate and the smallest difference that matters."""
-    return FixedConstants(arms, fixed_size(arms, base, difference, delta, law))
+def fixed_constants(design: Numbers) -> FixedConstants:
+    """The size, from the planned base rate and the smallest difference that matters."""
+    return FixedConstants(
+        design.arms, fixed_size(design.arms, design.base, design.difference, design.delta, design.law)
+    )
 
 
 @rule(allocates=True)
