@@ -10,6 +10,7 @@ import pytest
 
 from bestarm.errors import OperationError
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.record import FloatArray
 from bestarm.privacy.mechanism import Mechanism, mechanism_of
 from bestarm.privacy.noise import SeededNoise
 from bestarm.storage.memory import MemoryBooks
@@ -38,7 +39,10 @@ def test_answers_in_any_order_after_any_time(name: str, model: str) -> None:
     def keep(kind: str, at: int, actor: str, body: dict[str, Any], secret: Any) -> None:
         log.append(kind)
 
-    desk = Desk(Fold(rules, books, rules.fresh_state()), door_for(rules, 5), keep, 0, COINS)
+    def pick(weights: FloatArray) -> int:
+        return rng.choices(range(len(weights)), list(weights))[0]
+
+    desk = Desk(Fold(rules, books, rules.fresh_state()), door_for(rules, 5), keep, 0, COINS, pick)
     waiting: list[int] = []
     for person in range(2500):
         try:
@@ -58,7 +62,8 @@ def test_answers_in_any_order_after_any_time(name: str, model: str) -> None:
                 break
     for number in waiting:
         assert desk.tell(number, Fraction(0), "me") in ("recorded", "late")
-    assert log.count("released") == books.book.released >= 3
+    assert log.count("released") == books.book.released
+    assert books.book.released >= 3 or books.book.verdict is not None
     if books.book.verdict is not None:
         assert books.book.verdict["arm"] == "b"
         assert log.count("stopped") == 1
