@@ -59,11 +59,19 @@ def takes_part(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int) 
     return bool(pairs.belief.mean[a] >= pairs.belief.mean[leader] - constants.tuning.far * constants.zone)
 
 
+@rule
+def cash_of(constants: ZoneConstants, wealth: float) -> float:
+    """The share of an account that is not staked: more of it the more was lost, so that losses are bounded."""
+    tuning = constants.tuning
+    kept = math.exp(min(-tuning.deepest - wealth - math.log(constants.arms - 1.0), 0.0))
+    return max(tuning.cash, min(tuning.most_cash, kept))
+
+
 @rule(inline=False)
 def log_gain(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, values: FloatArray) -> float:
     """What an account wins, with the share of it that is kept in cash."""
     openings = zone.stages.openings
-    cash = constants.tuning.cash
+    cash = cash_of(constants, zone.pairs.wealth[a, b])
     need = constants.threshold - zone.pairs.wealth[a, b]
     need = need + math.log((1.0 - cash * math.exp(-need)) / (1.0 - cash)) + 1e-9
     is_difference = openings.difference[slot] == 1

@@ -31,9 +31,15 @@ class Course(NamedTuple):
 
 @rule(inline=False)
 def expected_gap(constants: ZoneConstants, belief: Belief, a: int, b: int) -> float:
-    """The difference that is bet on and planned for: the stated one, or more if the belief is clear."""
-    gap = belief.mean[a] - belief.mean[b] - constants.tuning.doubt * spread_between(belief, a, b)
-    return float(max(gap, constants.zone))
+    """The difference that is bet on and planned for: the stated one, unless it is clearly larger or smaller.
+
+    Between arms that are about equal either may be recommended, but only bets on small differences get there.
+    """
+    tuning = constants.tuning
+    gap = belief.mean[a] - belief.mean[b]
+    spread = spread_between(belief, a, b)
+    most = max(gap + tuning.hope * spread, tuning.least_gap * constants.zone)
+    return float(min(max(gap - tuning.doubt * spread, constants.zone), most))
 
 
 @rule(inline=False)

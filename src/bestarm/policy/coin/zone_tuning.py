@@ -16,7 +16,11 @@ class ZoneTuning(NamedTuple):
     spread: float = 1.25
     """Standard deviation of an arm's mean around the level of all before the first release, in zones."""
     doubt: float = 0.5
-    """The difference that is bet on and planned for is the estimate less so many standard deviations, or the zone."""
+    hope: float = 1.5
+    """The difference that is bet on and planned for is the zone, but at least the estimate less `doubt` standard
+    deviations, and at most the estimate and `hope` of them."""
+    least_gap: float = 0.1
+    """It is at least so many zones."""
     stick: float = 0.1
     """A new leader has to be ahead by this many zones."""
 
@@ -56,6 +60,10 @@ class ZoneTuning(NamedTuple):
     """From this share on, everything is staked."""
     cash: float = 0.03
     """Share of an account that is never staked."""
+    deepest: float = 3.0
+    """Nats that an account may lose before most of it is kept in cash."""
+    most_cash: float = 0.8
+    """Share that is kept then."""
     far: float = 2.0
     """Champions this many zones behind the leader do not bet."""
 
