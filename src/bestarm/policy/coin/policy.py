@@ -15,13 +15,14 @@ from bestarm.policy.coin.memory import (
     arms_in,
     best_but,
     is_in,
+    lead,
     learn_difference,
     learn_sum,
     new_memory,
     outcome_variance,
     spread_between,
 )
-from bestarm.policy.coin.plan import plan_stage, pooled
+from bestarm.policy.coin.plan import HALVES, missing, plan_stage, pooled
 from bestarm.policy.coin.stake import Prospect, choose_bet
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import Openings, Stages, new_stages
@@ -81,8 +82,8 @@ def cash_of(constants: CoinConstants, memory: Memory, a: int, b: int) -> float:
     the more was lost before, so that losses are bounded."""
     tuning = constants.tuning
     kept = math.exp(min(-tuning.deepest - memory.wealth[b], 0.0))
-    lead = max((memory.mean[a] - memory.mean[b]) / spread_between(memory, a, b), 0.0)
-    doubt = tuning.doubt * math.exp(-lead / tuning.doubt_lead)
+    ahead = max(lead(memory, a, b) / spread_between(memory, a, b), 0.0)
+    doubt = tuning.doubt * math.exp(-ahead / tuning.doubt_lead)
     return max(tuning.cash, doubt, min(tuning.most_cash, kept))
 
 
@@ -93,15 +94,15 @@ def prospect_of(constants: CoinConstants, memory: Memory, openings: Openings, sl
     ratio = openings.weights[slot, a] / openings.weights[slot, b]
     pivot = pooled(memory, a, b, ratio)
     people = memory.people[a] + memory.people[b]
-    need = max(constants.threshold - memory.wealth[b], 0.05) + constants.tuning.aim
+    difference = openings.difference[slot] == 1
     return Prospect(
         planned * openings.weights[slot, a],
         planned * openings.weights[slot, b],
         ratio,
         pivot,
-        outcome_variance(pivot, people),
-        openings.difference[slot] == 1,
-        need,
+        HALVES if difference else outcome_variance(pivot, people),
+        difference,
+        missing(constants, memory, b),
     )
 
 
@@ -113,7 +114,7 @@ def log_gain(
     openings = stages.openings
     prospect = prospect_of(constants, memory, openings, slot, a, b)
     tuning = constants.tuning
-    gap = memory.mean[a] - memory.mean[b]
+    gap = lead(memory, a, b)
     spread = spread_between(memory, a, b)
     sizes = (float(stages.size[slot, a]), float(stages.size[slot, b]))
     won = 0.0

@@ -17,7 +17,7 @@ class Tuning(NamedTuple):
     """People on an arm in the first stage where there is no noise."""
     first_noises: float = 6.0
     """People on an arm in the first stage for every standard deviation of the noise."""
-    prior_spread: float = 0.2
+    prior_spread: float = 0.15
     """Standard deviation of an arm's mean around the level of all, before the first release."""
 
     # Bets
@@ -34,6 +34,8 @@ class Tuning(NamedTuple):
     """Share that is kept then."""
     aim: float = 0.3
     """Nats beyond the line that each part of a mixture aims at, since not all of them get there."""
+    least_aim: float = 0.05
+    """Nats that are taken to be missing at least."""
     least_gap: float = 0.15
     """No bet is made for a difference below this many standard deviations of the belief."""
     finish_noise: float = 1.0
@@ -71,8 +73,6 @@ class Tuning(NamedTuple):
     power_chance: float = 2.0
     power_noise: float = 8.0
     """The leader gets the norm of the rivals' people with this power, without noise and where noise dominates."""
-    difference: float = 1.0
-    """Two arms are released as a difference if the noise's variance is more than this multiple of an arm's own."""
 
     # Second looks
     recall: float = 6.0
