@@ -11,9 +11,8 @@ from typing import Final, NamedTuple
 
 from bestarm.policy.coin.constants import CoinConstants
 from bestarm.policy.coin.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
-from bestarm.policy.coin.stake import Prospect, choose_bet
+from bestarm.policy.coin.stake import Prospect, Views, choose_bet, look
 from bestarm.policy.record import FloatArray
-from bestarm.release.laws import PURE
 from bestarm.rules import rule
 
 SIZES: Final = 9
@@ -41,17 +40,21 @@ def pooled(memory: Memory, a: int, b: int, ratio: float) -> float:
 
 
 @rule
-def missing(constants: CoinConstants, memory: Memory, b: int) -> float:
-    """Nats that a bet against b aims at: what is missing to the line, and some more."""
-    return max(constants.threshold - memory.wealth[b], constants.tuning.least_aim) + constants.tuning.aim
+def cash_of(constants: CoinConstants, memory: Memory, a: int, b: int) -> float:
+    """The share of an arm's wealth that is not staked on its champion: more of it the less the champion is ahead, and
+    the more was lost before, so that losses are bounded."""
+    tuning = constants.tuning
+    kept = math.exp(min(-tuning.deepest - memory.wealth[b], 0.0))
+    ahead = max(lead(memory, a, b) / spread_between(memory, a, b), 0.0)
+    doubt = tuning.doubt * math.exp(-ahead / tuning.doubt_lead)
+    return max(tuning.cash, doubt, min(tuning.most_cash, kept))
 
 
 @rule
-def nats_per_pair(constants: CoinConstants, gap: float, variance: float) -> float:
-    """What one person on either arm is worth where stages are large: d_eps for a small difference."""
-    if constants.law.kind == PURE and gap > 2.0 * constants.law.budget * variance:
-        return constants.law.budget * gap - constants.law.budget**2 * variance
-    return gap * gap / (4.0 * variance)
+def needed(constants: CoinConstants, memory: Memory, b: int, cash: float) -> float:
+    """Nats that a bet has to bring for b's wealth to reach the line, when a share of it is not staked."""
+    short = max(constants.threshold - memory.wealth[b], constants.tuning.least_aim)
+    return math.log1p(math.expm1(short) / (1.0 - cash)) + constants.tuning.aim
 
 
 class Offer(NamedTuple):
@@ -62,33 +65,24 @@ class Offer(NamedTuple):
 
 
 @rule(inline=False)
-def best_offer(constants: CoinConstants, memory: Memory, leader: int, b: int, difference: bool) -> Offer:
+def best_offer(constants: CoinConstants, memory: Memory, views: Views, leader: int, b: int, difference: bool) -> Offer:
     """The size that should bring most evidence for its number of people, on average over what is believed."""
     tuning = constants.tuning
-    spread = spread_between(memory, leader, b)
-    gap = lead(memory, leader, b)
-    need = missing(constants, memory, b)
+    cash = cash_of(constants, memory, leader, b)
+    need = needed(constants, memory, b, cash)
     pivot = pooled(memory, leader, b, 1.0)
     variance = outcome_variance(pivot, memory.people[leader] + memory.people[b])
+    look(constants, memory, leader, b, variance, tuning.thrift, views)
     sampling = HALVES if difference else variance
     low = max(1.0, tuning.least_growth * memory.people[b])
     high = max(2.0, (tuning.growth - 1.0) * memory.people[b])
     best = Offer(high, -math.inf)
     for k in range(SIZES):
         size = low * (high / low) ** (k / (SIZES - 1.0))
-        prospect = Prospect(size, size, 1.0, pivot, sampling, difference, need)
-        brought = 0.0
-        weights = 0.0
-        for i in range(constants.few_gaps.size):
-            alternative = gap + (constants.few_gaps[i] - tuning.planning_lean) * spread
-            alternative = max(alternative, tuning.planning_gap * spread)
-            rate = nats_per_pair(constants, alternative, variance)
-            weight = rate**tuning.weight_of_rate
-            found = choose_bet(constants, prospect, alternative, tuning.planning_rounds)
-            weights += weight
-            brought += weight * found.worth / (size * rate)
-        if brought / weights > best.yields:
-            best = Offer(size, brought / weights)
+        prospect = Prospect(size, size, 1.0, pivot, sampling, difference, cash, need)
+        yields = choose_bet(constants, prospect, views, tuning.planning_rounds).worth / size
+        if yields > best.yields:
+            best = Offer(size, yields)
     return best
 
 
@@ -101,7 +95,7 @@ def first_size(constants: CoinConstants) -> float:
 
 
 @rule(inline=False)
-def plan_stage(constants: CoinConstants, memory: Memory, size: FloatArray) -> Course:
+def plan_stage(constants: CoinConstants, memory: Memory, views: Views, size: FloatArray) -> Course:
     """Writes the people that each arm should get into `size`."""
     arms = constants.arms
     leader = best_but(memory, -1)
@@ -115,9 +109,9 @@ def plan_stage(constants: CoinConstants, memory: Memory, size: FloatArray) -> Co
     for b in range(arms):
         size[b] = 0.0
         if b != leader and is_in(memory, b):
-            offer = best_offer(constants, memory, leader, b, False)
+            offer = best_offer(constants, memory, views, leader, b, False)
             if arms_in(memory) == 2:
-                other = best_offer(constants, memory, leader, b, True)
+                other = best_offer(constants, memory, views, leader, b, True)
                 difference = other.yields > offer.yields
                 offer = other if difference else offer
             size[b] = offer.size

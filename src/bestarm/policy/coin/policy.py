@@ -8,24 +8,23 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.policy.algorithm import UNDECIDED
-from bestarm.policy.coin.bets import log_joint
+from bestarm.policy.coin.bets import JointBet, log_joint
 from bestarm.policy.coin.constants import CoinConstants
 from bestarm.policy.coin.memory import (
     Memory,
     arms_in,
     best_but,
     is_in,
-    lead,
     learn_difference,
     learn_sum,
     new_memory,
     outcome_variance,
-    spread_between,
 )
-from bestarm.policy.coin.plan import HALVES, missing, plan_stage, pooled
-from bestarm.policy.coin.stake import Prospect, choose_bet
+from bestarm.policy.coin.plan import HALVES, cash_of, needed, plan_stage, pooled
+from bestarm.policy.coin.stake import Prospect, Views, choose_bet, focus, look
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import Openings, Stages, new_stages
+from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
 
 
@@ -34,6 +33,15 @@ class Scratch(NamedTuple):
 
     size: FloatArray
     gained: FloatArray
+    views: Views
+
+
+class Stake(NamedTuple):
+    """A bet, its reference point and the share of the wealth that is kept out of it."""
+
+    bet: JointBet
+    pivot: float
+    cash: float
 
 
 class Coin(NamedTuple):
@@ -50,7 +58,11 @@ def start_coin(constants: CoinConstants) -> Coin:
     return Coin(
         new_stages(constants.arms),
         new_memory(constants.arms, constants.law, constants.tuning.prior_spread),
-        Scratch(np.zeros(constants.arms), np.zeros(constants.arms)),
+        Scratch(
+            np.zeros(constants.arms),
+            np.zeros(constants.arms),
+            Views(np.zeros(constants.gaps.size), np.zeros(constants.gaps.size)),
+        ),
     )
 
 
@@ -58,7 +70,7 @@ def start_coin(constants: CoinConstants) -> Coin:
 def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
     """Plan the next stage and write its opening."""
     size = state.scratch.size
-    course = plan_stage(constants, state.memory, size)
+    course = plan_stage(constants, state.memory, state.scratch.views, size)
     total = 0.0
     for arm in range(constants.arms):
         total += size[arm]
@@ -73,28 +85,22 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
 @rule(inline=False)
 def extent(state: Coin, constants: CoinConstants, people: int) -> int:
     """The size that the plan would now give a stage."""
-    return int(plan_stage(constants, state.memory, state.scratch.size).people)
+    return int(plan_stage(constants, state.memory, state.scratch.views, state.scratch.size).people)
 
 
 @rule
-def cash_of(constants: CoinConstants, memory: Memory, a: int, b: int) -> float:
-    """The share of an arm's wealth that is not staked on its champion: more of it the less the champion is ahead, and
-    the more was lost before, so that losses are bounded."""
-    tuning = constants.tuning
-    kept = math.exp(min(-tuning.deepest - memory.wealth[b], 0.0))
-    ahead = max(lead(memory, a, b) / spread_between(memory, a, b), 0.0)
-    doubt = tuning.doubt * math.exp(-ahead / tuning.doubt_lead)
-    return max(tuning.cash, doubt, min(tuning.most_cash, kept))
-
-
-@rule
-def prospect_of(constants: CoinConstants, memory: Memory, openings: Openings, slot: int, a: int, b: int) -> Prospect:
-    """A stage as a bet of champion a against b sees it: from memory and opening alone."""
+def prospect_of(
+    constants: CoinConstants, memory: Memory, openings: Openings, slot: int, a: int, b: int, champions: int
+) -> Prospect:
+    """A stage as a bet of a, one of so many champions, against b sees it: from memory and opening alone."""
     planned = float(openings.planned[slot])
     ratio = openings.weights[slot, a] / openings.weights[slot, b]
     pivot = pooled(memory, a, b, ratio)
     people = memory.people[a] + memory.people[b]
     difference = openings.difference[slot] == 1
+    cash = cash_of(constants, memory, a, b)
+    if champions > 1:
+        cash = constants.tuning.first_cash
     return Prospect(
         planned * openings.weights[slot, a],
         planned * openings.weights[slot, b],
@@ -102,32 +108,43 @@ def prospect_of(constants: CoinConstants, memory: Memory, openings: Openings, sl
         pivot,
         HALVES if difference else outcome_variance(pivot, people),
         difference,
-        missing(constants, memory, b),
+        cash,
+        needed(constants, memory, b, cash) + math.log(champions),
     )
 
 
 @rule(inline=False)
-def log_gain(
-    constants: CoinConstants, memory: Memory, stages: Stages, slot: int, a: int, b: int, values: FloatArray
-) -> float:
-    """The logarithm of the mixture of bets of champion a against b, on a release."""
-    openings = stages.openings
-    prospect = prospect_of(constants, memory, openings, slot, a, b)
-    tuning = constants.tuning
-    gap = lead(memory, a, b)
-    spread = spread_between(memory, a, b)
+def stake(
+    constants: CoinConstants,
+    memory: Memory,
+    openings: Openings,
+    slot: int,
+    a: int,
+    b: int,
+    champions: int,
+    i: int,
+    views: Views,
+) -> Stake:
+    """The i-th bet of champion a against b on a stage, and what it is placed with: chosen from earlier releases and
+    from what was fixed when the stage opened. Coins, sizes and outcomes of the stage are out of reach."""
+    prospect = prospect_of(constants, memory, openings, slot, a, b, champions)
+    variance = outcome_variance(prospect.pivot, memory.people[a] + memory.people[b])
+    look(constants, memory, a, b, variance, 0.0, views)
+    focus(constants, views, i)
+    found = choose_bet(constants, prospect, views, constants.tuning.rounds)
+    return Stake(found.bet, prospect.pivot, prospect.cash)
+
+
+@rule
+def payoff(placed: Stake, stages: Stages, slot: int, a: int, b: int, values: FloatArray) -> float:
+    """What a stake of 1 has become."""
     sizes = (float(stages.size[slot, a]), float(stages.size[slot, b]))
-    won = 0.0
-    for i in range(constants.gaps.size):
-        alternative = max(gap + (constants.gaps[i] - tuning.lean) * spread, tuning.least_gap * spread)
-        bet = choose_bet(constants, prospect, alternative, tuning.rounds).bet
-        if prospect.difference:
-            value = values[0] if openings.champion[slot] == a else -values[0]
-            gain = log_joint(bet, prospect.pivot, sizes, (value, 0.0))
-        else:
-            gain = log_joint(bet, prospect.pivot, sizes, (values[a], values[b]))
-        won += math.exp(min(gain, 600.0))
-    return won / constants.gaps.size
+    if stages.openings.difference[slot] == 1:
+        value = values[0] if stages.openings.champion[slot] == a else -values[0]
+        gain = log_joint(placed.bet, placed.pivot, sizes, (value, 0.0))
+    else:
+        gain = log_joint(placed.bet, placed.pivot, sizes, (values[a], values[b]))
+    return placed.cash + (1.0 - placed.cash) * math.exp(min(gain, MOST_CAP))
 
 
 @rule(inline=False)
@@ -137,21 +154,22 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
     stages = state.stages
     weights = stages.openings.weights
     gained = state.scratch.gained
-    first = memory.people[best_but(memory, -1)] == 0.0
     leader = best_but(memory, -1)
+    second = best_but(memory, leader)
+    first = memory.people[leader] == 0.0
+    champions = arms_in(memory) - 1 if first else 1
     for b in range(constants.arms):
         gained[b] = 0.0
         if is_in(memory, b) and weights[slot, b] > 0.0:
+            champion = leader if b != leader else second
             won = 0.0
-            champions = 0
             for a in range(constants.arms):
-                if a != b and is_in(memory, a) and weights[slot, a] > 0.0:
-                    if first or a == (leader if b != leader else best_but(memory, leader)):
-                        cash = constants.tuning.first_cash if first else cash_of(constants, memory, a, b)
-                        won += cash + (1.0 - cash) * log_gain(constants, memory, stages, slot, a, b, values)
-                        champions += 1
-            if champions > 0:
-                gained[b] = math.log(won / champions)
+                if a != b and (first or a == champion) and weights[slot, a] > 0.0:
+                    for i in range(constants.gaps.size):
+                        placed = stake(constants, memory, stages.openings, slot, a, b, champions, i, state.scratch.views)
+                        won += payoff(placed, stages, slot, a, b, values) / (champions * constants.gaps.size)
+            if won > 0.0:
+                gained[b] = math.log(won)
     for b in range(constants.arms):
         memory.wealth[b] += gained[b]
     if stages.openings.difference[slot] == 1:

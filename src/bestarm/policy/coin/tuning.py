@@ -21,18 +21,22 @@ class Tuning(NamedTuple):
     """Standard deviation of an arm's mean around the level of all, before the first release."""
 
     # Bets
-    cash: float = 0.05
+    cash: float = 0.08
     """Share of the wealth that is never staked."""
     doubt: float = 0.0
     """Share that is kept where a champion does not lead at all; a lead of so many standard deviations reduces it."""
     doubt_lead: float = 1.0
     lean: float = 0.0
     """Standard deviations by which differences are taken smaller than believed when bets are chosen."""
+    thrift: float = 0.5
+    """How far a nat counts for more where the difference is small: 0 not at all, 1 as much as it needs more people."""
+    blur_down: float = 0.0
+    blur_up: float = 0.0
     deepest: float = 3.0
     """Nats that an arm's wealth may lose before most of it is kept in cash."""
     most_cash: float = 0.8
     """Share that is kept then."""
-    aim: float = 0.3
+    aim: float = 0.25
     """Nats beyond the line that each part of a mixture aims at, since not all of them get there."""
     least_aim: float = 0.05
     """Nats that are taken to be missing at least."""
@@ -50,6 +54,7 @@ class Tuning(NamedTuple):
     """Least distance of a curve's cap from the reference point where the search starts, in noise scales."""
     two_noises: float = 0.6
     """How far from normal the sum of two Laplace laws is, over one of them."""
+    pool: float = 1.0
     first_cash: float = 0.05
     """Share that is kept in the first stage, when nothing is known of the champions."""
     rounds: int = 4
@@ -60,14 +65,8 @@ class Tuning(NamedTuple):
     """A stage brings an arm's people to at most this multiple."""
     least_growth: float = 0.08
     """A stage brings an arm at least this share of what it has."""
-    planning_gap: float = 0.3
-    """Differences below this many standard deviations of the belief are not planned for."""
     planning_rounds: int = 0
-    pool: float = 1.0
-    planning_lean: float = 0.0
-    """Standard deviations by which differences are taken smaller than believed when stages are planned."""
-    weight_of_rate: float = 0.5
-    """How far a likely saving of people counts in people (1) or in proportion to what a difference needs (0)."""
+    """Rounds of the search for a bet when sizes are tried out."""
     cover: float = 0.2
     """A rival gets at least this share of the largest."""
     power_chance: float = 2.0
