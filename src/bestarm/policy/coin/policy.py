@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,17 +15,23 @@ from bestarm.policy.coin.memory import (
     arms_in,
     best_but,
     is_in,
+    lead,
     learn_difference,
     learn_sum,
     new_memory,
     outcome_variance,
+    spread_between,
 )
 from bestarm.policy.coin.plan import HALVES, cash_of, needed, plan_stage, pooled
 from bestarm.policy.coin.stake import Prospect, Views, choose_bet, focus, look
-from bestarm.policy.record import FloatArray
+from bestarm.policy.record import FloatArray, IntArray
 from bestarm.policy.stages import Openings, Stages, new_stages
 from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
+
+
+MOST_CHAMPIONS: Final = 6
+"""No more arms are bet on to be the best."""
 
 
 class Scratch(NamedTuple):
@@ -33,6 +39,8 @@ class Scratch(NamedTuple):
 
     size: FloatArray
     gained: FloatArray
+    champions: IntArray
+    shares: FloatArray
     views: Views
 
 
@@ -61,6 +69,8 @@ def start_coin(constants: CoinConstants) -> Coin:
         Scratch(
             np.zeros(constants.arms),
             np.zeros(constants.arms),
+            np.zeros(MOST_CHAMPIONS, np.int64),
+            np.zeros(MOST_CHAMPIONS),
             Views(np.zeros(constants.gaps.size), np.zeros(constants.gaps.size)),
         ),
     )
@@ -90,17 +100,15 @@ def extent(state: Coin, constants: CoinConstants, people: int) -> int:
 
 @rule
 def prospect_of(
-    constants: CoinConstants, memory: Memory, openings: Openings, slot: int, a: int, b: int, champions: int
+    constants: CoinConstants, memory: Memory, openings: Openings, slot: int, a: int, b: int, share: float
 ) -> Prospect:
-    """A stage as a bet of a, one of so many champions, against b sees it: from memory and opening alone."""
+    """A stage as a bet of champion a against b sees it: from memory and opening alone."""
     planned = float(openings.planned[slot])
     ratio = openings.weights[slot, a] / openings.weights[slot, b]
     pivot = pooled(memory, a, b, ratio)
     people = memory.people[a] + memory.people[b]
     difference = openings.difference[slot] == 1
     cash = cash_of(constants, memory, a, b)
-    if champions > 1:
-        cash = constants.tuning.first_cash
     return Prospect(
         planned * openings.weights[slot, a],
         planned * openings.weights[slot, b],
@@ -109,7 +117,7 @@ def prospect_of(
         HALVES if difference else outcome_variance(pivot, people),
         difference,
         cash,
-        needed(constants, memory, b, cash) + math.log(champions),
+        needed(constants, memory, b, cash) - math.log(share),
     )
 
 
@@ -121,13 +129,13 @@ def stake(
     slot: int,
     a: int,
     b: int,
-    champions: int,
+    share: float,
     i: int,
     views: Views,
 ) -> Stake:
     """The i-th bet of champion a against b on a stage, and what it is placed with: chosen from earlier releases and
     from what was fixed when the stage opened. Coins, sizes and outcomes of the stage are out of reach."""
-    prospect = prospect_of(constants, memory, openings, slot, a, b, champions)
+    prospect = prospect_of(constants, memory, openings, slot, a, b, share)
     variance = outcome_variance(prospect.pivot, memory.people[a] + memory.people[b])
     look(constants, memory, a, b, variance, 0.0, views)
     focus(constants, views, i)
@@ -147,6 +155,59 @@ def payoff(placed: Stake, stages: Stages, slot: int, a: int, b: int, values: Flo
     return placed.cash + (1.0 - placed.cash) * math.exp(min(gain, MOST_CAP))
 
 
+@rule
+def contend(constants: CoinConstants, memory: Memory, champions: IntArray, shares: FloatArray) -> None:
+    """The arms with the highest estimates, best first, and how far each is to be trusted to be the best: the less the
+    more standard deviations it is behind. Places that are not needed stay at -1."""
+    for k in range(champions.size):
+        champions[k] = -1
+        for arm in range(constants.arms):
+            better = champions[k] < 0 or memory.mean[arm] > memory.mean[champions[k]]
+            if is_in(memory, arm) and better and not is_among(arm, champions, k):
+                champions[k] = arm
+        a = int(champions[k])
+        if a >= 0:
+            best = int(champions[0])
+            behind = lead(memory, best, a) / spread_between(memory, best, a) if k > 0 else 0.0
+            shares[k] = math.exp(-constants.tuning.trust * behind)
+
+
+@rule
+def is_among(arm: int, champions: IntArray, count: int) -> bool:
+    """Whether an arm is one of the first so many."""
+    for k in range(count):  # noqa: SIM110 (compiled)
+        if champions[k] == arm:
+            return True
+    return False
+
+
+@rule(inline=False)
+def log_gain(state: Coin, constants: CoinConstants, slot: int, b: int, values: FloatArray) -> float:
+    """The logarithm of what the bets against b have made of its wealth: a mixture over champions and differences."""
+    scratch = state.scratch
+    weights = state.stages.openings.weights
+    total = 0.0
+    for k in range(scratch.champions.size):
+        a = int(scratch.champions[k])
+        if a >= 0 and a != b and weights[slot, a] > 0.0:
+            if total > 0.0 and scratch.shares[k] < constants.tuning.least_share * total:
+                break
+            total += scratch.shares[k]
+    won = 0.0
+    staked = 0.0
+    for k in range(scratch.champions.size):
+        a = int(scratch.champions[k])
+        if a >= 0 and a != b and weights[slot, a] > 0.0 and staked < total:
+            staked += scratch.shares[k]
+            share = scratch.shares[k] / total
+            for i in range(constants.gaps.size):
+                placed = stake(
+                    constants, state.memory, state.stages.openings, slot, a, b, share, i, scratch.views
+                )
+                won += share * payoff(placed, state.stages, slot, a, b, values) / constants.gaps.size
+    return math.log(won) if won > 0.0 else 0.0
+
+
 @rule(inline=False)
 def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray) -> None:
     """Settle the bets of a release, then learn from it."""
@@ -154,22 +215,12 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
     stages = state.stages
     weights = stages.openings.weights
     gained = state.scratch.gained
-    leader = best_but(memory, -1)
-    second = best_but(memory, leader)
-    first = memory.people[leader] == 0.0
-    champions = arms_in(memory) - 1 if first else 1
+    first = memory.people[best_but(memory, -1)] == 0.0
+    contend(constants, memory, state.scratch.champions, state.scratch.shares)
     for b in range(constants.arms):
         gained[b] = 0.0
         if is_in(memory, b) and weights[slot, b] > 0.0:
-            champion = leader if b != leader else second
-            won = 0.0
-            for a in range(constants.arms):
-                if a != b and (first or a == champion) and weights[slot, a] > 0.0:
-                    for i in range(constants.gaps.size):
-                        placed = stake(constants, memory, stages.openings, slot, a, b, champions, i, state.scratch.views)
-                        won += payoff(placed, stages, slot, a, b, values) / (champions * constants.gaps.size)
-            if won > 0.0:
-                gained[b] = math.log(won)
+            gained[b] = log_gain(state, constants, slot, b, values)
     for b in range(constants.arms):
         memory.wealth[b] += gained[b]
     if stages.openings.difference[slot] == 1:

@@ -28,11 +28,11 @@ class Tuning(NamedTuple):
     doubt_lead: float = 1.0
     lean: float = 0.0
     """Standard deviations by which differences are taken smaller than believed when bets are chosen."""
-    thrift: float = 0.5
+    thrift: float = 0.1
     """How far a nat counts for more where the difference is small: 0 not at all, 1 as much as it needs more people."""
     blur_down: float = 0.0
     blur_up: float = 0.0
-    deepest: float = 3.0
+    deepest: float = 4.0
     """Nats that an arm's wealth may lose before most of it is kept in cash."""
     most_cash: float = 0.8
     """Share that is kept then."""
@@ -55,8 +55,10 @@ class Tuning(NamedTuple):
     two_noises: float = 0.6
     """How far from normal the sum of two Laplace laws is, over one of them."""
     pool: float = 1.0
-    first_cash: float = 0.05
-    """Share that is kept in the first stage, when nothing is known of the champions."""
+    trust: float = 1.5
+    """A champion that is a standard deviation behind the leader is trusted less by a factor e to this."""
+    least_share: float = 0.1
+    """Champions with less than this share of those before them are left out."""
     rounds: int = 4
     """Rounds of the search for a bet."""
 
@@ -67,14 +69,14 @@ class Tuning(NamedTuple):
     """A stage brings an arm at least this share of what it has."""
     planning_rounds: int = 0
     """Rounds of the search for a bet when sizes are tried out."""
-    cover: float = 0.2
+    cover: float = 0.15
     """A rival gets at least this share of the largest."""
     power_chance: float = 2.0
     power_noise: float = 8.0
     """The leader gets the norm of the rivals' people with this power, without noise and where noise dominates."""
 
     # Second looks
-    recall: float = 6.0
+    recall: float = 40.0
     """An arm that is out gets a second look each time the people have grown by this factor."""
     recall_nats: float = 2.3
     """Nats that strike it out again."""
