@@ -19,6 +19,12 @@ from bestarm.rules import rule
 
 BALANCING: Final = 3
 """Steps to a rival's steepness that goes with the champion's."""
+LEAST_CAP: Final = 1e-3
+"""Caps are at least this high, in nats."""
+WIDE: Final = 0.35
+NARROWER: Final = 0.4
+ENOUGH: Final = 1e-3
+"""Relative steps of the search, how much smaller they become when they gain less nats than this."""
 
 
 class Prospect(NamedTuple):
@@ -184,18 +190,26 @@ def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, round
         shift += prospect.rivals * gap / (1.0 + prospect.ratio)
         chance += prospect.rivals * prospect.sampling
     scale = math.sqrt(0.5 * constants.noise)
-    capped = constants.law.kind == PURE
-    steep = shift / (chance + 2.0 * scale * scale)
-    cap = math.inf
-    if capped:
+    best = climb(constants, prospect, views, shift / (chance + 2.0 * scale * scale), math.inf, rounds)
+    if constants.law.kind == PURE:
         releases = 1.0 if prospect.difference else 2.0
         steep = min(shift / (chance + (1.0 if prospect.difference else 1.4) * scale * scale), tuning.steepest / scale)
-        cap = max(steep * math.hypot(releases * shift, tuning.kink * releases * scale), 1e-3)
+        cap = max(steep * math.hypot(releases * shift, tuning.kink * releases * scale), LEAST_CAP)
+        best = better(best, climb(constants, prospect, views, steep, cap, rounds))
+    return best
+
+
+@rule(inline=False)
+def climb(
+    constants: CoinConstants, prospect: Prospect, views: Views, steep: float, cap: float, rounds: int
+) -> Candidate:
+    """Search from here on for better steepness and, if there is one, a better cap."""
     best = candidate(constants, prospect, views, steep, cap)
+    capped = cap < math.inf
     if capped:
         for _ in range(2):
             best = better(best, candidate(constants, prospect, views, best.steep, cap_at_line(prospect, best)))
-    wide = 0.35
+    wide = WIDE
     for _ in range(rounds):
         before = best.worth
         best = better(best, candidate(constants, prospect, views, best.steep * (1.0 + wide), best.cap))
@@ -204,8 +218,8 @@ def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, round
             best = better(best, candidate(constants, prospect, views, best.steep, best.cap * (1.0 + wide)))
             best = better(best, candidate(constants, prospect, views, best.steep, best.cap / (1.0 + wide)))
             best = better(best, candidate(constants, prospect, views, best.steep, cap_at_line(prospect, best)))
-        if best.worth <= before + 1e-3:
-            wide *= 0.4
+        if best.worth <= before + ENOUGH:
+            wide *= NARROWER
     return best
 
 
@@ -219,4 +233,4 @@ def better(one: Candidate, other: Candidate) -> Candidate:
 def cap_at_line(prospect: Prospect, held: Candidate) -> float:
     """The cap with which everything won is just enough, if the cost of the curve stayed the same."""
     over = held.cap + fixed_part(held.bet, prospect) - prospect.need
-    return max(held.cap - over, 1e-3)
+    return max(held.cap - over, LEAST_CAP)

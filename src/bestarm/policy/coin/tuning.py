@@ -55,7 +55,7 @@ class Tuning(NamedTuple):
     two_noises: float = 0.6
     """How far from normal the sum of two Laplace laws is, over one of them."""
     pool: float = 1.0
-    trust: float = 1.5
+    trust: float = 3.0
     """A champion that is a standard deviation behind the leader is trusted less by a factor e to this."""
     least_share: float = 0.1
     """Champions with less than this share of those before them are left out."""
