@@ -29,7 +29,6 @@ from bestarm.policy.stages import Openings, Stages, new_stages
 from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
 
-
 MOST_CHAMPIONS: Final = 6
 """No more arms are bet on to be the best."""
 
