@@ -24,7 +24,7 @@ def measure(title: str, algorithm: str, means: Sequence[float], epsilon: float, 
 
 def main() -> None:
     print("| algorithm | scenario | time a run | releases | people |\n|---|---|---|---|---|")
-    for algorithm in ("evidence", "evidence-tilted"):
+    for algorithm in ("evidence",):
         ba.simulate(algorithm, means=[0.9, 0.1], epsilon=1, delta=0.1, runs=1, seed=0)
         for arms in (2, 5, 10, 20, 50, 100):
             measure(f"K = {arms}, gap 0.1, eps 0.1", algorithm, [0.6, *[0.5] * (arms - 1)], 0.1, 20)

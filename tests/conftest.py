@@ -14,6 +14,7 @@ NOT_COUNTED = (
     "release/",
     "reproduction/",
     "simulation/",
+    "test_docs",
     "theory/test_oracles",
     "theory/test_properties",
     "trial/test_durability",

@@ -151,7 +151,6 @@ def test_no_privacy_is_written_in_one_way() -> None:
         ({"privacy": "none"}, ON_GRID),
         ({"privacy": "zcdp", "rho": 1, "outcomes": "binary"}, AS_IS),
     ],
-    ids=str,
 )
 def test_encoding_follows_from_algorithm_privacy_and_outcomes(changes: dict[str, Any], encoding: str) -> None:
     assert make(**changes).encoding == encoding

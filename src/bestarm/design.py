@@ -7,6 +7,7 @@ people who drop out. Nothing in it can be changed later.
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -54,6 +55,8 @@ class Design:
     """"impute:X" (in the outcome's own units) or "replace"."""
     difference: Fraction = Fraction(0)
     """The smallest difference between two arms that matters, in the outcome's own units; 0 if any does."""
+    base: Fraction | None = None
+    """The planned mean of all arms but the best, in the outcome's own units; only the fixed design has one."""
     max_participants: int | None = None
     follow_up: int | None = None
     """Seconds from an assignment until its outcome is due; None if an outcome counts whenever it comes."""
@@ -86,6 +89,7 @@ class Design:
         what: str | None = None,
         difference: object = None,
         indifference: object = None,
+        base: object = None,
         max_participants: int | None = None,
         follow_up: str | int | None = None,
         withdrawal: str | None = None,
@@ -116,6 +120,7 @@ class Design:
             revision=rules.revision,
             encoding=_encoding(rules, promise, scale),
             difference=_difference_rule(scale).exactly(indifference or 0 if difference is None else difference),
+            base=None if base is None else exact(base, "The base rate"),
             max_participants=max_participants,
             follow_up=seconds,
             withdrawal=_withdrawal(withdrawal, scale),
@@ -140,6 +145,23 @@ class Design:
             raise InputError(
                 f"The algorithm {algorithm.name} takes no smallest difference that matters; use another one, or leave "
                 "--difference out."
+            )
+        if algorithm.needs_base:
+            self._check_base(algorithm)
+        elif self.base is not None:
+            raise InputError(f"The algorithm {algorithm.name} takes no base rate; leave --base out.")
+
+    def _check_base(self, algorithm: Algorithm) -> None:
+        # The size of the fixed design follows from these two, and from nothing that is learnt in the trial.
+        if self.difference == 0 or self.base is None:
+            raise InputError(
+                f"The algorithm {algorithm.name} needs the smallest difference that matters, --difference, and the "
+                "mean that all arms but the best are planned with, --base."
+            )
+        if self.outcomes.between(self.base, "The base rate") + self.difference / self.outcomes.width > 1:
+            raise InputError(
+                f"The base rate is {text_of(self.base)}, but it has to leave room for a better arm: the smallest "
+                f"difference that matters is {text_of(self.difference)}."
             )
 
     def _check_coins(self, algorithm: Staged) -> None:
@@ -189,6 +211,7 @@ class Design:
             delta=float(self.delta),
             law=self.law,
             difference=float(self.difference / self.outcomes.width),
+            base=math.nan if self.base is None else float(self.outcomes.between(self.base, "The base rate")),
             beta=float(self.beta),
             s=float(self.s),
         )
@@ -243,6 +266,7 @@ class Design:
             "encoding": self.encoding,
             "beta": text_of(self.beta),
             "s": text_of(self.s),
+            **({} if self.base is None else {"base": text_of(self.base)}),
         }
 
     @classmethod
@@ -261,6 +285,7 @@ class Design:
                 revision=int(revision or 1),
                 encoding=data["encoding"],
                 difference=Fraction(data["difference"]) if "difference" in data else old_difference,
+                base=Fraction(data["base"]) if "base" in data else None,
                 max_participants=data["max_participants"],
                 follow_up=data["follow_up"],
                 withdrawal=data["withdrawal"],

@@ -14,7 +14,8 @@ from scipy import stats
 
 from bestarm.design import SMALLEST_BUDGET
 from bestarm.errors import InputError
-from bestarm.privacy.mechanism import MOST_PEOPLE, live_mechanism, mechanism_of
+from bestarm.policy.record import LARGEST_STAGE
+from bestarm.privacy.mechanism import live_mechanism, mechanism_of
 from bestarm.privacy.noise import LiveNoise, OpenDPNoise, SystemNoise
 from bestarm.privacy.reach import STORED_BITS, gaussian_bits_beyond, laplace_bits_beyond
 from bestarm.release.models import AS_IS, GRID, ON_GRID, Privacy
@@ -152,8 +153,8 @@ def test_the_bounds_on_tails_are_not_far_off() -> None:
 def test_every_release_that_a_design_allows_can_be_stored(encoding: str) -> None:
     for model in ("pure", "zcdp"):
         for source in sources():
-            live_mechanism(Privacy(model, SMALLEST_BUDGET), encoding, source).check_fit(MOST_PEOPLE)
-            live_mechanism(Privacy(model, SMALLEST_BUDGET), encoding, source).check_fit(4 * MOST_PEOPLE)
+            live_mechanism(Privacy(model, SMALLEST_BUDGET), encoding, source).check_fit(LARGEST_STAGE)
+            live_mechanism(Privacy(model, SMALLEST_BUDGET), encoding, source).check_fit(4 * LARGEST_STAGE)
 
 
 def test_a_release_that_might_not_be_stored_is_refused_in_a_sentence() -> None:

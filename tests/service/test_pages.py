@@ -301,5 +301,5 @@ def test_a_trial_of_this_name_made_elsewhere_with_an_unknown_algorithm_is_listed
 def test_design_is_shown(service: Service) -> None:
     service.create(**DESIGN | {"follow_up": "30d"})
     page = words(service.browser("viewer").get("/trials/dose"))
-    assert "follow up 30 days" in page
+    assert "follow up 30d" in page
     assert "released by the clock" in page

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from bestarm.trial.desk import MOST_REPEATS
+from bestarm.trial.desk import MOST_REPEATS, SLIP
+from bestarm.trial.fold import HOUR, MICROSECONDS
+from bestarm.trial.trial import Trial
 from tests.service.conftest import Service
 from tests.service.test_pages import send, words
 
@@ -76,3 +79,55 @@ def test_ones_own_slip_is_said(service: Service) -> None:
     slip = service.call("POST", "/trials/dose/tell", own, body | {"outcome": 0})
     assert slip.status_code == 422
     assert "different outcome" in slip.json()["detail"]
+
+
+def test_a_slip_is_ones_own_for_a_while_only(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.create(algorithm="dp-se")
+    trial: Trial = service.app.state.trials.find("dose")
+    late = 0.0
+    monkeypatch.setattr(trial, "_clock", lambda: time.time() + late)
+    own = service.token("operator")
+    answers = []
+    for outcome in (0, 1):
+        asked = service.call("POST", "/trials/dose/ask", own, {"subject": f"p-{outcome}"}).json()
+        body = {"assignment": asked["assignment"], "outcome": outcome}
+        service.call("POST", "/trials/dose/tell", own, body)
+        late += SLIP / MICROSECONDS + 1
+        answers += [
+            service.call("POST", "/trials/dose/tell", own, body | {"outcome": guess}).json() for guess in (0, 1)
+        ]
+    assert answers == [{"status": "already recorded"}] * 4
+
+
+def test_guesses_come_back_after_an_hour(service: Service, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    trial: Trial = service.app.state.trials.find("dose")
+    late = 0.0
+    monkeypatch.setattr(trial, "_clock", lambda: time.time() + late)
+    guesser = service.access.issue("token", "operator", "the operator")[0]
+    body = {"assignment": told[0], "outcome": 1}
+
+    def guess() -> int:
+        return int(service.call("POST", "/trials/dose/tell", guesser, body).status_code)
+
+    assert [guess() for _ in range(MOST_REPEATS + 1)] == [200] * MOST_REPEATS + [409]
+    late = HOUR / MICROSECONDS + 1
+    assert guess() == 200
+
+
+def test_nobody_else_sees_that_something_was_told_again(service: Service, told: list[str]) -> None:
+    viewer = service.token("viewer")
+
+    def seen() -> list[Any]:
+        paths = ("status", "ledger", "report", "report.html")
+        return [service.call("GET", f"/trials/dose/{path}", viewer).text for path in paths]
+
+    before = seen()
+    guesser = service.access.issue("token", "operator", "the operator")[0]
+    for outcome in (0, 1):
+        service.call("POST", "/trials/dose/tell", guesser, {"assignment": told[0], "outcome": outcome})
+    asked = service.call("POST", "/trials/dose/ask", guesser, {"subject": "p-0"}).json()
+    reason = {"assignment": asked["assignment"], "outcome": 1, "reason": "slip"}
+    assert service.call("POST", "/trials/dose/correct", guesser, reason).json() == {"status": "corrected"}
+    assert seen() == before
+    service.call("POST", "/trials/dose/ask", guesser, {"subject": "p-9"})
+    assert [now != then for now, then in zip(seen(), before, strict=True)] == [True, False, True, True]

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from bestarm.errors import OperationError
+from bestarm.errors import InputError, OperationError
+from bestarm.policy.catalogue import REVISIONS
 from bestarm.storage.migrate import NEWEST
 from bestarm.trial.trial import Trial
+from tests.storage.freeze import BEGAN, PEOPLE, frozen
 
 DATA = Path(__file__).parent / "data"
 FIRST = DATA / "v0001.db"
@@ -52,3 +54,61 @@ def tables(path: Path) -> str:
             digest.update(repr((name, connection.execute(sa.text(f"SELECT * FROM {name}")).all())).encode())
     engine.dispose()
     return digest.hexdigest()
+
+
+@pytest.mark.parametrize("identity", REVISIONS)
+def test_a_trial_goes_on_under_the_revision_it_began_with(identity: str, tmp_path: Path) -> None:
+    copy = tmp_path / "store.db"
+    shutil.copy(frozen(identity), copy)
+    later = BEGAN + 30 * 86400.0
+    trial = Trial.open(copy, name="frozen", clock=lambda: later)
+    assert trial.design.identity == identity
+    assert trial.verify().ok
+    before = trial.status()["assigned"]
+    if trial.verdict is None:
+        for number in range(100, 130):
+            asked = trial.ask(f"p-{number}")
+            if asked.id is not None:
+                trial.tell(asked.id, number % 2)
+        assert trial.status()["assigned"] != before
+    assert trial.ask("p-3").arm == Trial.open(copy, name="frozen", clock=lambda: later).ask("p-3").arm
+    assert trial.verify().ok
+
+
+def test_a_state_in_another_layout_is_derived_anew_from_the_log(tmp_path: Path) -> None:
+    copy = tmp_path / "store.db"
+    shutil.copy(frozen("adap-tt@1"), copy)
+    engine = sa.create_engine(f"sqlite:///{copy}")
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE state SET array = 'renamed' WHERE array = 'mean'"))
+        connection.execute(sa.text("UPDATE state SET bytes = x'00' WHERE array = 'record.total'"))
+    later = BEGAN + PEOPLE * 3600.0  # nothing is due that would be drawn anew
+    trial = Trial.open(copy, name="frozen", clock=lambda: later)
+    untouched = Trial.open(frozen_copy(tmp_path), name="frozen", clock=lambda: later)
+    assert trial.status()["estimates"] == untouched.status()["estimates"]
+    assert trial.status()["evidence"] == untouched.status()["evidence"]
+    trial.tell(str(trial.ask("p-200").id), 1)
+    assert trial.verify().ok
+    with engine.connect() as connection:
+        names = set(connection.execute(sa.text("SELECT array FROM state")).scalars())
+    assert "mean" in names
+    assert "renamed" not in names
+    engine.dispose()
+
+
+def frozen_copy(tmp_path: Path) -> Path:
+    """Another copy of the same store."""
+    other = tmp_path / "other.db"
+    shutil.copy(frozen("adap-tt@1"), other)
+    return other
+
+
+def test_a_revision_that_is_gone_is_named_with_the_version_that_knows_it(tmp_path: Path) -> None:
+    copy = tmp_path / "store.db"
+    shutil.copy(frozen("adap-tt@1"), copy)
+    engine = sa.create_engine(f"sqlite:///{copy}")
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE trials SET design = replace(design, 'adap-tt@1', 'evidence@1')"))
+    engine.dispose()
+    with pytest.raises(InputError, match=r"evidence@1 is not here any more; bestarm 0\.1 can go on"):
+        Trial.open(copy, name="frozen")

@@ -101,9 +101,33 @@ def test_verify_fails_with_status_one(run: Any, sqlite_place: str) -> None:
     assert (status, found["ok"], found["first_bad"]) == (1, False, 1)
 
 
+def test_a_public_export_is_rechecked_without_the_store(run: Any, sqlite_place: str, tmp_path: Path) -> None:
+    named, out = [sqlite_place, "--name", "t"], tmp_path / "out"
+    run("create", *named, *DESIGN)
+    for person in range(3):
+        asked = run("ask", *named, "--subject", f"p-{person}")[1]
+        run("tell", *named, "--assignment", asked["assignment"], "--outcome", "1")
+    chain = Path(run("export-public", *named, "--out", str(out))[1]["files"]["chain.jsonl"])
+    Path(sqlite_place).unlink()
+    lines = chain.read_text().splitlines()
+    status, found, _ = run("verify-public", str(out))
+    assert (status, found["ok"], found["first_bad"], found["events"]) == (0, True, None, len(lines))
+    assert found["head"] == json.loads(lines[-1])["hash"]
+    status, text, _ = run("verify-public", str(out), plain=True)
+    assert status == 0
+    assert found["head"] in text
+    chain.write_text("\n".join([*lines[:3], *lines[4:]]))
+    status, found, _ = run("verify-public", str(out))
+    assert (status, found["ok"], found["first_bad"]) == (1, False, 5)
+    status, text, _ = run("verify-public", str(out), plain=True)
+    assert status == 1
+    assert "Event 5 does not fit: Public event 4 is missing." in text
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["verify-public", "nowhere/at/all"],
         ["status", "STORE", "--name", "no such trial"],
         ["status", "nowhere/at/all.db", "--name", "t"],
         ["create", "STORE", "--name", "t", *DESIGN],

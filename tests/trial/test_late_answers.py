@@ -10,6 +10,7 @@ import pytest
 
 from bestarm.errors import OperationError
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.record import FloatArray
 from bestarm.privacy.mechanism import Mechanism, mechanism_of
 from bestarm.privacy.noise import SeededNoise
 from bestarm.storage.memory import MemoryBooks
@@ -31,14 +32,18 @@ def models() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "model"), models())
 def test_answers_in_any_order_after_any_time(name: str, model: str) -> None:
-    rules = rules_for(CATALOGUE[name], privacy=model, rho="0.5")
+    planned = {"difference": "0.4", "base": "0.4"} if CATALOGUE[name].needs_base else {}
+    rules = rules_for(CATALOGUE[name], privacy=model, rho="0.5", **planned)
     rng = random.Random(11)
     books, log = MemoryBooks(), []
 
     def keep(kind: str, at: int, actor: str, body: dict[str, Any], secret: Any) -> None:
         log.append(kind)
 
-    desk = Desk(Fold(rules, books, rules.fresh_state()), door_for(rules, 5), keep, 0, COINS)
+    def pick(weights: FloatArray) -> int:
+        return rng.choices(range(len(weights)), list(weights))[0]
+
+    desk = Desk(Fold(rules, books, rules.fresh_state()), door_for(rules, 5), keep, 0, COINS, pick)
     waiting: list[int] = []
     for person in range(2500):
         try:
@@ -58,7 +63,8 @@ def test_answers_in_any_order_after_any_time(name: str, model: str) -> None:
                 break
     for number in waiting:
         assert desk.tell(number, Fraction(0), "me") in ("recorded", "late")
-    assert log.count("released") == books.book.released >= 3
+    assert log.count("released") == books.book.released
+    assert books.book.released >= 3 or books.book.verdict is not None
     if books.book.verdict is not None:
         assert books.book.verdict["arm"] == "b"
         assert log.count("stopped") == 1

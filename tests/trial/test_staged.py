@@ -190,9 +190,12 @@ def test_designs_that_coins_cannot_keep_are_refused(sqlite_place: str, changes: 
 
 
 def test_at_the_largest_number_of_participants_the_open_stage_closes(sqlite_place: str) -> None:
-    trial = make(sqlite_place, max_participants=40)
-    assert enrol(trial, 60, np.random.default_rng(4)) == 40
+    # Everybody answers alike, so that the evidence ends the trial with probability below delta.
+    trial = make(sqlite_place, max_participants=40, delta="1e-9", noise=None)
+    asked = [trial.ask(f"p-{person}") for person in range(40)]
+    trial.tell_many([(str(one.id), 1) for one in asked])
     assert trial.verdict is not None
+    assert trial.verdict.by == "participants"
     assert sum(sum(line["sizes"]) for line in trial.status()["releases"]) == 40
     assert trial.verify().ok
 
@@ -200,3 +203,27 @@ def test_at_the_largest_number_of_participants_the_open_stage_closes(sqlite_plac
 def test_the_default_is_an_algorithm_with_coins() -> None:
     assert isinstance(CATALOGUE["evidence"], Staged)
     assert CATALOGUE["evidence"].identity == "evidence@2"
+
+
+def test_status_says_whether_coins_fell_as_announced_and_how_far_the_leader_is_ahead(sqlite_place: str) -> None:
+    trial = make(sqlite_place, low=0, high=10, outcomes="unit", lower_is_better=True)
+    assert trial.status()["sample_ratio"] is None
+    rng = np.random.default_rng(5)
+    for number in range(3000):
+        asked = trial.ask(f"p-{number}")
+        if asked.id is None or asked.arm is None:
+            break
+        trial.tell(asked.id, 10 * int(rng.random() < MEANS[asked.arm]))
+    status = trial.status()
+    assert status["verdict"]["arm"] == "a"
+    assert status["sample_ratio"]["ok"]
+    assert [(d["arm"], d["rival"]) for d in status["differences"]] == [("a", "b"), ("a", "c")]
+    low, high = status["differences"][0]["low"], status["differences"][0]["high"]
+    assert low < 10 * (MEANS["a"] - MEANS["b"]) < high < 0
+
+
+def test_a_broken_coin_is_noticed(sqlite_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.randbits", lambda bits: 0)  # the coin always falls on the first arm that may come up
+    trial = make(sqlite_place)
+    enrol(trial, 60, np.random.default_rng(6))
+    assert not trial.status()["sample_ratio"]["ok"]

@@ -27,6 +27,14 @@ Difference: TypeAlias = Annotated[
         help="The smallest difference that matters: arms within G of the best are good enough.",
     ),
 ]
+Base: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="P",
+        help="The mean of all arms but the best that the algorithm fixed is planned with; by default the second best.",
+    ),
+]
 MaxParticipants: TypeAlias = Annotated[
     int | None,
     typer.Option("--max-participants", "--max-samples", metavar="N", help="End undecided at this many people."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Delta, Difference, Json, MaxParticipants, Means, Seed, parse_means
+from bestarm.cli.options import Base, Delta, Difference, Json, MaxParticipants, Means, Seed, parse_means
 from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
 from bestarm.exact import text_of
 
@@ -63,6 +63,7 @@ def simulate(
     ] = None,
     rho: Annotated[float | None, typer.Option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
     difference: Difference = None,
+    base: Base = None,
     as_json: Json = False,
 ) -> None:
     """Simulate many trials of one design and say how many people they took and how often they were wrong."""
@@ -78,6 +79,7 @@ def simulate(
         privacy=privacy,
         rho=rho,
         difference=difference,
+        base=base,
         max_participants=max_participants,
     )
     say_if_compiling(scenario.algorithm.name)

@@ -13,7 +13,7 @@ from bestarm.cli.output import caution, emit_json, number, say, show_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bestarm.trial.answers import Verdict
+    from bestarm.trial.answers import Verdict, Verification
     from bestarm.trial.trial import Trial
 
 Place: TypeAlias = Annotated[
@@ -48,6 +48,7 @@ def register(app: typer.Typer) -> None:
         ("ledger", ledger),
         ("report", report),
         ("verify", verify),
+        ("verify-public", verify_public),
         ("list", names),
         ("export-public", export_public),
         ("export-confidential", export_confidential),
@@ -290,7 +291,7 @@ def report(store: Place, name: Name, out: Folder, as_json: Json = False) -> None
 
 
 def export_public(store: Place, name: Name, out: Folder, as_json: Json = False) -> None:
-    """Write everything public as CSV and JSON."""
+    """Write everything public as CSV and JSON, with the public chain that `verify-public` rechecks."""
     with _found(store, name) as trial:
         _written(trial.export_public(out), as_json)
 
@@ -305,15 +306,21 @@ def verify(store: Place, name: Name, as_json: Json = False) -> None:
     """Replay the log, re-derive every decision, and compare with the books."""
     with _found(store, name) as trial:
         found = trial.verify()
-    if as_json:
-        emit_json(found.to_json())
-    elif found.ok:
-        say(f"All {found.events} events fit, and the books agree with them.", f"Head: {found.head}")
-    else:
-        where = "The books do not fit the log" if found.first_bad is None else f"Event {found.first_bad} does not fit"
-        say(f"{where}: {found.problem}")
-    if not found.ok:
-        raise typer.Exit(1)
+    _verified(found, "and the books agree with them", "The books do not fit the log", as_json)
+
+
+def verify_public(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder that `export-public` wrote.")],
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", metavar="A", help="The trial's, if it is module:name of one's own."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Recheck the public chain and every decision from a public export alone; no store and no outcome is needed."""
+    from bestarm.trial.verify_public import verify_public as verified
+
+    _verified(verified(folder, algorithm), "and every decision follows from them", "The chain is not whole", as_json)
 
 
 def names(store: Place, as_json: Json = False) -> None:
@@ -332,6 +339,19 @@ def _answer(answer: str, said: str, as_json: bool) -> None:
         emit_json({"status": answer})
     else:
         say(f"{said[0].upper()}{said[1:]}.")
+
+
+def _verified(found: Verification, sound: str, unsound: str, as_json: bool) -> None:
+    if as_json:
+        emit_json(found.to_json())
+    elif found.ok:
+        say(f"All {found.events} events fit, {sound}.", f"Head: {found.head}")
+    else:
+        where = unsound if found.first_bad is None else f"Event {found.first_bad} does not fit"
+        more = f" ({found.misfits - 1} more)" if found.misfits > 1 else ""
+        say(f"{where}: {found.problem}{more}")
+    if not found.ok:
+        raise typer.Exit(1)
 
 
 def _written(paths: dict[str, str], as_json: bool) -> None:

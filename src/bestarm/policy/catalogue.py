@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.policy import elimination, explain, sampling, standings, stopping
+from bestarm.policy import elimination, explain, fixed, sampling, standings, stopping
 from bestarm.policy.algorithm import Algorithm, Batched, Staged, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
-from bestarm.policy.coin import policy as coin
+from bestarm.policy.coin import evidence as coin
 from bestarm.policy.coin import report as coin_report
-from bestarm.policy.coin.constants import coin_of_design
 
 PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
@@ -185,8 +184,8 @@ def evidence() -> Staged:
         source=EVIDENCE,
         proven=True,
         privacy=("pure", "none", "local", "zcdp"),
-        constants=coin_of_design,
-        start=coin.start_coin,
+        constants=coin.evidence_constants,
+        start=coin.start_evidence,
         open_stage=coin.open_stage,
         extent=coin.extent,
         settle=coin.settle,
@@ -194,6 +193,30 @@ def evidence() -> Staged:
         explain=coin_report.explain,
         standings=coin_report.standings,
         noise="discrete",
+        supports_indifference=True,
+    )
+
+
+def fixed_design() -> Batched:
+    """What anybody can do who states the smallest difference that matters, for comparison."""
+    return Batched(
+        name="fixed",
+        summary="The fixed design: equal numbers on every arm, one noisy sum each, the highest is recommended",
+        source="Bechhofer (1954), sized exactly for the noise; bestarm/theory/fixed.py",
+        proven=True,
+        privacy=("pure", "none", "local", "zcdp"),
+        constants=fixed.fixed_constants,
+        start=fixed.start_fixed,
+        size=fixed.size_of_arm,
+        recruit=fixed.recruit_evenly,
+        assigned=remember_nothing,
+        released=fixed.nothing_to_learn,
+        over=fixed.highest,
+        explain=fixed.explain_fixed,
+        holds=True,
+        noise="discrete",
+        supports_indifference=True,
+        needs_base=True,
     )
 
 
@@ -206,6 +229,7 @@ REVISIONS: dict[str, Algorithm] = {
         ttucb(),
         dp_se(),
         uniform(),
+        fixed_design(),
         adap_tt_published(),
         ttucb_published(),
     )

@@ -13,11 +13,8 @@ import numpy as np
 
 from bestarm.policy.algorithm import NOBODY, UNDECIDED
 from bestarm.policy.numbers import Numbers
-from bestarm.policy.record import FloatArray, IntArray, Record, new_record
+from bestarm.policy.record import LARGEST_SIMULATED, FloatArray, IntArray, Record, new_record
 from bestarm.rules import rule
-
-LARGEST_BATCH = 2**60
-"""Sizes stop growing here, far beyond any run, so that they fit an integer."""
 
 
 class EliminationConstants(NamedTuple):
@@ -52,7 +49,7 @@ def size_of_epoch(epoch: int, active: int, constants: EliminationConstants) -> i
     gap = 2.0**-epoch
     by_chance = 32.0 * math.log(8.0 * active * epoch * epoch / constants.delta) / (gap * gap)
     by_noise = 8.0 * math.log(4.0 * active * epoch * epoch / constants.delta) / (gap * constants.epsilon)
-    return int(min(math.floor(max(by_chance, by_noise) + 1.0), LARGEST_BATCH))
+    return int(min(math.floor(max(by_chance, by_noise) + 1.0), LARGEST_SIMULATED))
 
 
 @rule

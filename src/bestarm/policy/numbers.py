@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from bestarm.release.laws import Law
@@ -12,7 +13,8 @@ class Numbers:
     """What an algorithm's constants are computed from. `Design.numbers` makes it.
 
     `law` is the law of the releases, which holds everything that is known of the privacy model; `difference` is the
-    smallest difference between two arms' means that matters, on the scale from 0 to 1; `beta` is the leader's share in
+    smallest difference between two arms' means that matters, on the scale from 0 to 1; `base` is the planned mean of
+    all arms but the best, which only the fixed design needs, and NaN without one; `beta` is the leader's share in
     Top Two sampling and `s` the exponent of the paper's thresholds.
     """
 
@@ -20,6 +22,7 @@ class Numbers:
     delta: float
     law: Law
     difference: float = 0.0
+    base: float = math.nan
     beta: float = 0.5
     s: float = 2.0
 

@@ -6,7 +6,7 @@ page change a record besides `open_batch`: people are assigned, and batches are 
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,12 @@ from bestarm.rules import rule
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
+
+
+LARGEST_STAGE: Final = 2**40
+"""No real batch or stage has more people: more than there are, and few enough for sums to fit 64 bits."""
+LARGEST_SIMULATED: Final = 2**60
+"""No simulated batch has more people."""
 
 
 class Record(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from bestarm.errors import InputError
 from bestarm.exact import text_of
+from bestarm.policy.record import LARGEST_STAGE
 from bestarm.privacy.coins import Coins
 from bestarm.privacy.encoding import Encoder
 from bestarm.privacy.noise import LiveNoise, SeededNoise
@@ -19,8 +20,6 @@ from bestarm.privacy.reach import STORED_BITS, gaussian_fits, laplace_fits
 from bestarm.release.laws import LOCAL, PURE, ZCDP, Law
 from bestarm.release.models import Privacy, law_of
 
-MOST_PEOPLE: Final = 2**40
-"""The most people one sum is taken over; no trial asks for a larger stage."""
 COIN_SAMPLER: Final = "bestarm keyed coins (HMAC-SHA256)"
 
 
@@ -77,7 +76,7 @@ class Mechanism:
             terms["rho" if self.law.kind == ZCDP else "epsilon"] = text_of(self.budget)
         return terms
 
-    def check_fit(self, people: int = MOST_PEOPLE) -> None:
+    def check_fit(self, people: int = LARGEST_STAGE) -> None:
         """Refuse noise that might carry a sum of so many people's outcomes out of the integers a release is stored in.
 
         Such a sum lies between -people * grid and people * grid (a difference of two sums too), so a release fits 64

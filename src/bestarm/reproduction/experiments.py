@@ -26,7 +26,6 @@ CAPS: Final = {"adap-tt": 10**7, "uniform": 10**7}
 """Algorithm 2 as written may stall for a very long time; what has not stopped here is reported as undecided."""
 ALGORITHMS: Final = (
     "evidence",
-    "evidence-tilted",
     "adap-tt",
     "adap-tt-nonprivate",
     "ttucb",

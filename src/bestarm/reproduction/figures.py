@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette; the order of this table is the order of the legend.
 STYLES: Final[dict[str, dict[str, Any]]] = {
     "evidence": {"color": "#0072B2", "marker": "o", "label": "Evidence Top Two (ours, proven)", "linewidth": 2.2},
-    "evidence-tilted": {
-        "color": "#56B4E9",
-        "marker": ".",
-        "linestyle": "--",
-        "label": "Evidence Top Two, tilted form (ours, proven)",
-    },
     "dp-se": {"color": "#D55E00", "marker": "s", "label": "DP-SE (proven)"},
     "adap-tt-published": {
         "color": "#009E73",

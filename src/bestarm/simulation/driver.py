@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Algorithm, Batched
-from bestarm.policy.record import FloatArray, IntArray, Record, assign, open_batch, release
+from bestarm.policy.record import LARGEST_SIMULATED, FloatArray, IntArray, Record, assign, open_batch, release
 from bestarm.policy.stages import (
     CLOSED,
     OPENED,
@@ -58,12 +58,11 @@ if TYPE_CHECKING:
 DEADLOCK = "The policy recruits nobody although every outcome is in, so the run could never end."
 NO_SUCH_ARM = "The policy named an arm that does not exist; arms are numbered from 0."
 NO_SUCH_WEIGHTS = "The policy's weights are not probabilities: each has to lie between 0 and 1, and all must sum to 1."
-NO_SUCH_SIZE = "The policy asked for a batch of fewer than 1 or more than 2^40 people."
+NO_SUCH_SIZE = "The policy asked for a batch of fewer than 1 or more than 2^60 people."
 NO_SUCH_STAGE = (
     "The policy opened a stage that cannot be: it needs a planned size of at least 1, an arm as its champion, and "
     "weights that sum to 1 with at least two positive (exactly two for a difference)."
 )
-LARGEST_BATCH = 2**40
 
 
 def driving(algorithm: Algorithm, world: dict[str, Callable[..., Any]]) -> Run:
@@ -256,7 +255,7 @@ def check_weights(weights: FloatArray) -> None:
 @rule
 def checked_size(people: int) -> int:
     """A batch's size, if it can be."""
-    if people < 1 or people > LARGEST_BATCH:
+    if people < 1 or people > LARGEST_SIMULATED:
         raise ValueError(NO_SUCH_SIZE)
     return people
 

@@ -28,7 +28,18 @@ from bestarm.theory import lower_bound
 
 DEFAULT_MAX_SAMPLES: Final = 10**8
 
-DECIDES: Final = ("delta", "privacy", "epsilon", "rho", "outcomes", "encoding", "difference", "beta", "s")
+DECIDES: Final[tuple[str, ...]] = (
+    "delta",
+    "privacy",
+    "epsilon",
+    "rho",
+    "outcomes",
+    "encoding",
+    "difference",
+    "base",
+    "beta",
+    "s",
+)
 """The parts of a design that decide a run; a run that is capped later is the same run."""
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -52,7 +63,7 @@ class Scenario:
             for law in self.instance.laws
         ]
         design = self.design.to_json()
-        settings = {key: design[key] for key in DECIDES}
+        settings = {key: design[key] for key in DECIDES if key in design}
         return {"algorithm": self.algorithm.name, "revision": self.algorithm.revision, "laws": laws, **settings}
 
     @property
@@ -82,11 +93,17 @@ def make_scenario(
     rho: float | None = None,
     difference: object = None,
     indifference: object = None,
+    base: object = None,
     max_participants: int | None = None,
     beta: float = 0.5,
     s: float = 2.0,
 ) -> Scenario:
-    """Check everything a user can get wrong, and fill in what follows from the algorithm."""
+    """Check everything a user can get wrong, and fill in what follows from the algorithm.
+
+    The fixed design is planned with the base rate it will meet, the second best mean, unless another is given.
+    """
+    if base is None and resolve(algorithm).needs_base:
+        base = sorted(instance.means)[-2]
     chosen = find(algorithm)
     design = Design.make(
         arms=instance.arms,
@@ -98,6 +115,7 @@ def make_scenario(
         outcomes="binary" if instance.binary else "unit",
         difference=difference,
         indifference=indifference,
+        base=base,
         max_participants=max_participants,
         beta=beta,
         s=s,
@@ -139,6 +157,7 @@ def simulate(
     rho: float | None = None,
     difference: object = None,
     indifference: object = None,
+    base: object = None,
     beta: float = 0.5,
     s: float = 2.0,
     progress: Progress | None = None,
@@ -160,6 +179,7 @@ def simulate(
         rho=rho,
         difference=difference,
         indifference=indifference,
+        base=base,
         max_participants=one_cap(max_participants, max_samples),
         beta=beta,
         s=s,

@@ -118,6 +118,27 @@ class RivalEvidence(Answer):
 
 
 @dataclass(frozen=True)
+class ArmDifference(Answer):
+    """An interval for the mean of the leading arm less that of a rival, in the outcome's own units, valid at all times.
+
+    It needs the difference to be the same for everybody, while levels may drift.
+    """
+
+    arm: str
+    rival: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class SampleRatioCheck(Answer):
+    """Whether people came to the arms in the announced proportions: valid at all times, alarm at 1 in 1,000."""
+
+    p_value: float
+    ok: bool
+
+
+@dataclass(frozen=True)
 class Status(Answer):
     """The public state of a trial."""
 
@@ -130,6 +151,9 @@ class Status(Answer):
     releases: tuple[Release, ...]
     estimates: tuple[ArmEstimate, ...]
     evidence: tuple[RivalEvidence, ...]
+    differences: tuple[ArmDifference, ...]
+    sample_ratio: SampleRatioCheck | None
+    """Of algorithms with coins; null for others, and before the first stage."""
     epsilon_spent: float | None
     explanation: str
     verdict: Verdict | None

@@ -14,7 +14,7 @@ import numpy as np
 
 from bestarm.errors import OperationError
 from bestarm.policy.algorithm import SEVERAL, Algorithm, Batched, Staged
-from bestarm.policy.record import FloatArray, Record, assign, open_batch, release
+from bestarm.policy.record import LARGEST_STAGE, FloatArray, Record, assign, open_batch, release
 from bestarm.policy.stages import (
     Stages,
     enter_closing,
@@ -31,8 +31,6 @@ from bestarm.policy.stages import (
     sound_opening,
 )
 from bestarm.storage.contract import Stage
-
-LARGEST_STAGE = 2**40
 
 
 @dataclass(frozen=True)

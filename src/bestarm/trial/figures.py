@@ -71,7 +71,7 @@ def _estimate_row(view: PublicView, estimate: Estimate) -> str:
         label += _small("recruiting")
     drawn = ['<line x1="0" x2="100%" y1="13" y2="13" class="grid"/>']
     if estimate.mean is None:
-        return _row(label, svg(26, "no release yet", drawn), _small("no release yet"))
+        return _row(label, svg(26, "no estimate yet", drawn), _small("no estimate yet"))
     low, high = outcome_range(view)
     colour = colour_class(estimate.arm)
     said, value = f"estimate {estimate.mean:.3g}", f"{estimate.mean:.3g}"

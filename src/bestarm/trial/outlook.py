@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from bestarm.policy.algorithm import Standing
 from bestarm.policy.record import FloatArray
 from bestarm.storage.contract import Book, Reading, TrialState
 from bestarm.trial.answers import State, Verdict
+from bestarm.trial.comparisons import StageFigures, coins_of, differences_of
 from bestarm.trial.estimates import estimates_of
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.public import PublicView, Released, StageView
@@ -23,7 +25,8 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
     if state == "recruiting" and (weights is None or fold.full):
         state, weights = "waiting", None
     labels = list(rules.design.arms)
-    standings = rules.algorithm.standings
+    standings = [] if rules.algorithm.standings is None else rules.algorithm.standings(fold.state, rules.constants)
+    stages = stage_figures(fold, reading) if fold.course.foreseen else []
     return PublicView(
         name=name,
         design=rules.design,
@@ -33,7 +36,9 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
         assigned=fold.course.assigned,
         releases=releases,
         estimates=estimates_of(rules.design, releases),
-        standings=[] if standings is None else standings(fold.state, rules.constants),
+        standings=standings,
+        differences=differences_of(rules.design, stages, leader_of(standings)) if standings else [],
+        coins=coins_of(stages) if stages else None,
         explanation=rules.algorithm.explain(fold.state, rules.constants, labels),
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
@@ -55,6 +60,27 @@ def released(rules: Rules, fold: Fold, reading: Reading) -> list[Released]:
             for arm, value in zip(stage.arms, values, strict=True):
                 found.append(Released(stage.number, "sum", (arm,), (sizes[arm],), value, at, terms))
     return found
+
+
+def stage_figures(fold: Fold, reading: Reading) -> list[StageFigures]:
+    """Every stage in public numbers, in the order in which they opened."""
+    grid = fold.rules.grid
+    return [
+        StageFigures(
+            stage.weights,
+            fold.sizes(stage),
+            stage.champion,
+            stage.difference,
+            None if stage.releases is None else [value / grid for value in stage.releases],
+        )
+        for stage in reading.stages()
+    ]
+
+
+def leader_of(standings: list[Standing]) -> int:
+    """The arm whose rivals these are: the one that is not among them."""
+    rivals = {standing.rival for standing in standings}
+    return next(arm for arm in range(len(rivals) + 1) if arm not in rivals)
 
 
 def stage_now(fold: Fold, weights: FloatArray) -> StageView | None:

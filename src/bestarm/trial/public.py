@@ -13,19 +13,23 @@ from typing import Any
 from bestarm.design import Design
 from bestarm.exact import text_of
 from bestarm.policy.algorithm import Standing
+from bestarm.policy.sample_ratio import SampleRatio
 from bestarm.release.laws import LOCAL
 from bestarm.trial.answers import (
+    ArmDifference,
     ArmEstimate,
     Ledger,
     LedgerLine,
     Release,
     ReleaseKind,
     RivalEvidence,
+    SampleRatioCheck,
     StageStatus,
     State,
     Status,
     Verdict,
 )
+from bestarm.trial.comparisons import Difference
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,10 @@ class PublicView:
     releases: list[Released]
     estimates: list[Estimate]
     standings: list[Standing]
+    differences: list[Difference]
+    """The leader against each rival; empty for algorithms without coins, and before the first release."""
+    coins: SampleRatio | None
+    """Whether the coins fell as announced; None for algorithms without coins, and before the first stage."""
     explanation: str
     verdict: Verdict | None
     caveat: str | None
@@ -100,6 +108,8 @@ def status_of(view: PublicView) -> Status:
         releases=tuple(releases_of(view)),
         estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
         evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed) for s in view.standings),
+        differences=tuple(ArmDifference(labels[d.arm], labels[d.rival], d.low, d.high) for d in view.differences),
+        sample_ratio=None if view.coins is None else SampleRatioCheck(view.coins.p_value, view.coins.ok),
         epsilon_spent=_spent(view)["epsilon_spent"],
         explanation=view.explanation,
         verdict=view.verdict,
@@ -208,3 +218,29 @@ def assumptions(design: Design) -> list[str]:
 
 def _number(text: str | None) -> float | None:
     return None if text is None else float(Fraction(text))
+
+
+def coins_said(view: PublicView) -> str:
+    """Whether the coins fell as announced, for people to read; nothing for algorithms without coins."""
+    if view.coins is None:
+        return ""
+    if view.coins.ok:
+        return "Participants came to the arms in the announced proportions, as far as fair coins would have them."
+    return (
+        "ALARM: participants did not come to the arms in the announced proportions. With fair coins that happens in at "
+        f"most one trial in a thousand (p = {view.coins.p_value:.1e}). Find out why before relying on the verdict."
+    )
+
+
+def differences_said(view: PublicView) -> list[str]:
+    """How much the leader is ahead of each rival, for people to read."""
+    return [
+        f"{view.labels[d.arm]} − {view.labels[d.rival]}: between {d.low:.3g} and {d.high:.3g}" for d in view.differences
+    ]
+
+
+DIFFERENCES_MEAN = (
+    "Each interval holds at all times of the trial at once, if the difference between two arms is the same for "
+    "everybody; levels may drift. The intervals of two single arms may overlap although their difference is clear."
+)
+"""What an interval for a difference says, for people to read."""

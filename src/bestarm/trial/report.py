@@ -9,7 +9,16 @@ from bestarm._version import __version__
 from bestarm.exact import text_of
 from bestarm.trial import figures
 from bestarm.trial.answers import Report
-from bestarm.trial.public import PublicView, assumptions, ledger_of, people_released, status_of
+from bestarm.trial.public import (
+    DIFFERENCES_MEAN,
+    PublicView,
+    assumptions,
+    coins_said,
+    differences_said,
+    ledger_of,
+    people_released,
+    status_of,
+)
 
 STYLE = (
     figures.STYLE
@@ -23,6 +32,7 @@ section { background: var(--white); border: 1px solid var(--line); border-radius
   margin: 18px 0; }
 .lead, .said { color: var(--soft-ink); margin: 0; } .said { font-size: 15px; }
 .verdict { border-left: 6px solid var(--accent); } .verdict strong { font-size: 24px; display: block; }
+.alarm { color: #b45309; font-weight: 600; }
 .decided { border-left-color: var(--good); }
 .warning { border-left: 6px solid var(--warn); }
 table { border-collapse: collapse; width: 100%; font-size: 14px; } .wide { overflow-x: auto; }
@@ -55,6 +65,7 @@ def report_page(view: PublicView, head: str) -> str:
             _caveat(view),
             _figure("What each arm is estimated to do", figures.estimates_figure(view), figures.estimates_said(view)),
             _figure("How far the evidence has come", figures.evidence_figure(view), figures.evidence_said(view)),
+            _differences(view),
             _figure("Releases so far", figures.timeline_figure(view), figures.timeline_said(view)),
             _people(view),
             _privacy(view),
@@ -106,7 +117,17 @@ def _people(view: PublicView) -> str:
         for arm, label in enumerate(view.labels)
     ]
     rows.append(("all arms", f"{sum(view.assigned):,}", f"{sum(counted):,}", ""))
-    return _section("Participants", _table(("arm", "assigned", "in releases", "recruiting now"), rows, (1, 2)))
+    said = coins_said(view)
+    kind = "" if view.coins is None or view.coins.ok else ' class="alarm"'
+    coins = f"<p{kind}>{escape(said)}</p>" if said else ""
+    table = _table(("arm", "assigned", "in releases", "recruiting now"), rows, (1, 2))
+    return _section("Participants", table + coins)
+
+
+def _differences(view: PublicView) -> str:
+    lines = "".join(f"<li>{escape(line)}</li>" for line in differences_said(view))
+    said = f'<p class="said">{escape(DIFFERENCES_MEAN)}</p>'
+    return _section("How far ahead the leading arm is", f"<ul>{lines}</ul>{said}") if lines else ""
 
 
 def _privacy(view: PublicView) -> str:

@@ -18,6 +18,8 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
+
 from bestarm.errors import BestArmError
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import LOCAL
@@ -41,6 +43,7 @@ UNREADABLE: Final = (
     ValueError,
 )
 """What garbled events may raise."""
+LOST: Final = "From here on decisions cannot be derived again; the chain is checked to its end."
 
 
 class Wrong(Exception):
@@ -108,6 +111,7 @@ class Replay:
         self.key = key
         self._lost = False
 
+    @np.errstate(divide="raise", invalid="raise")
     def faults(self, event: Event) -> list[str]:
         """What is wrong with the event; it is applied all the same, if it can be."""
         found = []
@@ -125,7 +129,7 @@ class Replay:
                 self.fold.apply(event.kind, event.at, event.body, event.secret)
             except UNREADABLE:
                 self._lost = True
-                found.append("From here on decisions cannot be derived again; the chain is checked to its end.")
+                found.append(LOST)
         return found
 
     def ends_early(self) -> str | None:
@@ -189,6 +193,7 @@ class Replay:
 
     def corrected(self, event: Event) -> None:
         """There was something to correct, and it counts if it came in time."""
+        self._check_actor(event)
         assignment = self._assignment(event, ("told", "late"))
         if event.body["used"] != (assignment.state == "told" and not self.fold.due(assignment, event.at)):
             raise Wrong("Whether the correction counts does not follow from its time.")

@@ -14,8 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from bestarm.design import Design, resolve
-from bestarm.errors import InputError
+from bestarm.errors import BestArmError, InputError
 from bestarm.policy.algorithm import Algorithm
 from bestarm.storage.contract import Stage
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, chained_publicly
@@ -25,6 +27,7 @@ from bestarm.trial.exchange import CHAIN
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules
 from bestarm.trial.moments import moment
 from bestarm.trial.verify import (
+    LOST,
     UNREADABLE,
     Wrong,
     check_assignment,
@@ -43,12 +46,18 @@ class PublicFold(Fold):
         return self.rules.follow_up is not None and super().ready(stage, at)
 
 
-def verify_public(folder: str | Path, algorithm: Algorithm | None = None) -> Verification:
+class Unnamed(InputError):
+    """The trial runs an algorithm that is not in the catalogue, and nobody has said that its code may be run."""
+
+
+def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) -> Verification:
     """Check the public chain in a folder that `export-public` wrote; names every event that does not fit.
 
-    An algorithm of one's own that was passed to `Trial.create` as an object is passed here too.
+    A trial of an algorithm that is not in the catalogue needs it here, as `Trial.create` got it: an export may come
+    from anybody, and does not get to choose what code is run.
     """
     fold: PublicFold | None = None
+    lost = False
     head, count = GENESIS, 0
     misfits: list[Misfit] = []
     for line in _lines(Path(folder)):
@@ -57,17 +66,20 @@ def verify_public(folder: str | Path, algorithm: Algorithm | None = None) -> Ver
             kind, body, mark = line["kind"], line["body"], line["hash"]
             if line["seq"] != seq:
                 found.append(f"Public event {seq} is missing.")
-                seq = int(line["seq"])
+                seq, lost = int(line["seq"]), True
             elif chained_publicly(head, seq, kind, body) != mark:
                 found.append("The event's hash does not fit its content and the event before.")
             head, count = str(mark), seq
             if fold is None:
                 fold = _fold_of(kind, body, algorithm)
-            else:
-                found += _faults(fold, kind, body)
-        except UNREADABLE as error:
-            found.append(f"The event cannot be read: {type(error).__name__}.")
-            count = seq
+            elif not lost:
+                said, lost = _faults(fold, kind, body)
+                found += said
+        except Unnamed:
+            raise
+        except (Wrong, *UNREADABLE) as error:
+            found.append(_said(error))
+            count, lost = seq, True
         misfits += [Misfit(seq, problem) for problem in found]
         if fold is None:
             break
@@ -96,32 +108,45 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
         ) from error
 
 
-def _fold_of(kind: str, body: dict[str, Any], algorithm: Algorithm | None) -> PublicFold:
+def _fold_of(kind: str, body: dict[str, Any], algorithm: str | Algorithm | None) -> PublicFold:
     if kind != "created":
         raise Wrong("A chain begins with the trial's creation.")
     design = Design.from_json(body["design"])
-    found = algorithm or resolve(design.algorithm)
-    rules = Rules(design, found, found.constants(design.numbers()))
+    rules = Rules.of(design, _rules_of(design, algorithm))
     fold = PublicFold(rules, MemoryBooks(), rules.fresh_state())
     fold.apply(kind, _microseconds(body["time"]), body, None)
     return fold
 
 
-def _faults(fold: PublicFold, kind: str, body: dict[str, Any]) -> list[str]:
-    """What is wrong with an event; it is applied all the same, if it can be."""
+def _rules_of(design: Design, algorithm: str | Algorithm | None) -> Algorithm:
+    if algorithm is None:
+        if ":" in design.algorithm:
+            raise Unnamed(f"This trial runs {design.algorithm!r}; name it here if you trust its code.")
+        return resolve(design.identity)
+    given = algorithm.identity if isinstance(algorithm, Algorithm) else algorithm
+    if given not in (design.identity, design.algorithm):
+        raise Unnamed(f"This trial runs the algorithm {design.identity}, not {given}.")
+    return resolve(algorithm if isinstance(algorithm, Algorithm) else design.identity)
+
+
+@np.errstate(divide="raise", invalid="raise")
+def _faults(fold: PublicFold, kind: str, body: dict[str, Any]) -> tuple[list[str], bool]:
+    """What is wrong with an event, and whether it could not be applied: it is all the same, if it can be."""
     found = []
     try:
         _check(fold, kind, body)
-    except Wrong as wrong:
-        found.append(str(wrong))
-    except UNREADABLE as error:
-        found.append(f"The event cannot be read: {type(error).__name__}.")
+    except (Wrong, *UNREADABLE) as error:
+        found.append(_said(error))
     try:
         fold.apply(kind, max(_microseconds(body["time"]), fold.book.at), body, None)
-    except UNREADABLE as error:
-        if not found:
-            found.append(f"The event cannot be applied: {type(error).__name__}.")
-    return found
+    except UNREADABLE:
+        return [*found, LOST], True
+    return found, False
+
+
+def _said(error: Exception) -> str:
+    said = str(error) if isinstance(error, Wrong | BestArmError) else ""
+    return said or f"The event cannot be read: {type(error).__name__}."
 
 
 def _check(fold: PublicFold, kind: str, body: dict[str, Any]) -> None:

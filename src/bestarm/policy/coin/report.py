@@ -3,36 +3,57 @@
 from __future__ import annotations
 
 from bestarm.policy.algorithm import UNDECIDED, Standing
-from bestarm.policy.coin.constants import CoinConstants
+from bestarm.policy.coin.evidence import Evidence, EvidenceConstants, over
 from bestarm.policy.coin.memory import best_but
-from bestarm.policy.coin.policy import Coin, over
 
 
-def standings(state: Coin, constants: CoinConstants) -> list[Standing]:
-    """Evidence in nats that each rival is not the best; `needed` is log(1/delta)."""
-    leader = best_but(state.memory, -1)
-    if leader < 0 or not state.memory.people.any():
+def standings(state: Evidence, constants: EvidenceConstants) -> list[Standing]:
+    """Evidence in nats against each rival of the leader; `needed` is log(1/delta).
+
+    Without a stated difference it is against the rival being the best, with one against it being better than the
+    leader by that difference.
+    """
+    leader = leading(state, constants)
+    if leader < 0:
         return []
+    threshold = constants.single.threshold
+    zone = constants.paired.zone > 0.0
     return [
-        Standing(b, float(state.memory.wealth[b]), constants.threshold) for b in range(constants.arms) if b != leader
+        Standing(b, float(state.pairs.wealth[leader, b] if zone else state.memory.wealth[b]), threshold)
+        for b in range(constants.single.arms)
+        if b != leader
     ]
 
 
-def explain(state: Coin, constants: CoinConstants, labels: list[str]) -> str:
+def leading(state: Evidence, constants: EvidenceConstants) -> int:
+    """The arm that leads: the recommended one once it is over; -1 before the first release."""
+    verdict = over(state, constants)
+    if verdict != UNDECIDED:
+        return verdict
+    if constants.paired.zone > 0.0:
+        return int(state.pairs.leader[0]) if state.pairs.belief.people.any() else -1
+    return best_but(state.memory, -1) if state.memory.people.any() else -1
+
+
+def explain(state: Evidence, constants: EvidenceConstants, labels: list[str]) -> str:
     """The verdict's reason, or what is missing."""
     found = standings(state, constants)
     if not found:
         return "No stage has been released yet."
-    verdict = over(state, constants)
-    needed = constants.threshold
-    if verdict != UNDECIDED:
+    zone = constants.paired.zone > 0.0
+    needed = constants.single.threshold
+    leader = labels[leading(state, constants)]
+    if over(state, constants) != UNDECIDED:
+        if zone:
+            return (
+                f"No other arm is better than {leader} by the smallest difference that matters: the evidence against "
+                f"each of them has reached {needed:.4g} nats."
+            )
         return (
-            f"{labels[verdict]} is better than every other arm: the evidence against each of them has reached "
-            f"{needed:.4g} nats."
+            f"{leader} is better than every other arm: the evidence against each of them has reached {needed:.4g} nats."
         )
     closest = min(found, key=lambda standing: standing.value)
     still_in = sum(standing.value < needed for standing in found)
-    leader = labels[best_but(state.memory, -1)]
     return (
         f"{leader} leads. {still_in} of {len(found)} rivals are still in: the evidence against "
         f"{labels[closest.rival]} is {closest.value:.4g} nats where {needed:.4g} are needed."

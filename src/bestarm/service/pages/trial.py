@@ -18,7 +18,15 @@ from bestarm.service.reports import report_response, safe_filename
 from bestarm.service.trials import Trials
 from bestarm.trial import figures
 from bestarm.trial.moments import moment
-from bestarm.trial.public import PublicView, ledger_of, people_released, stage_of
+from bestarm.trial.public import (
+    DIFFERENCES_MEAN,
+    PublicView,
+    coins_said,
+    differences_said,
+    ledger_of,
+    people_released,
+    stage_of,
+)
 
 router = APIRouter()
 
@@ -139,6 +147,9 @@ def _shown(view: PublicView, door: Door) -> dict[str, Any]:
         "estimates_said": figures.estimates_said(view),
         "evidence": Markup(figures.evidence_figure(view)),
         "evidence_said": figures.evidence_said(view),
+        "differences": differences_said(view),
+        "differences_mean": DIFFERENCES_MEAN,
+        "coins": coins_said(view),
         "timeline": Markup(figures.timeline_figure(view)),
         "timeline_said": figures.timeline_said(view),
         "ledger": ledger_of(view),

@@ -1,0 +1,109 @@
+"""Coin evidence: one algorithm, with or without a stated smallest difference.
+
+Without one an arm has one account, against being the best (`policy`); with one, an account for every champion
+(`zone`). Everything else is shared: stages, coins, fair bets, and the order in which releases enter.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bestarm.policy.coin import policy as single
+from bestarm.policy.coin import zone as paired
+from bestarm.policy.coin.constants import CoinConstants, coin_constants
+from bestarm.policy.coin.memory import Memory
+from bestarm.policy.coin.pairs import Pairs, Zone, ZoneConstants, new_pairs, new_scratch, recommended, zone_constants
+from bestarm.policy.coin.pairs import Scratch as PairScratch
+from bestarm.policy.coin.policy import Coin
+from bestarm.policy.coin.policy import Scratch as SingleScratch
+from bestarm.policy.coin.zone_plan import first_stake
+from bestarm.policy.numbers import Numbers
+from bestarm.policy.record import FloatArray
+from bestarm.policy.stages import Stages
+from bestarm.rules import rule
+
+
+class EvidenceConstants(NamedTuple):
+    """What the rules read."""
+
+    single: CoinConstants
+    paired: ZoneConstants
+
+
+class Scratch(NamedTuple):
+    """Work space."""
+
+    single: SingleScratch
+    paired: PairScratch
+
+
+class Evidence(NamedTuple):
+    """The state; of memory and pairs one is used."""
+
+    stages: Stages
+    memory: Memory
+    pairs: Pairs
+    scratch: Scratch
+
+
+def evidence_constants(design: Numbers) -> EvidenceConstants:
+    """For a design."""
+    return EvidenceConstants(
+        coin_constants(design.arms, design.law, design.delta),
+        zone_constants(design.arms, design.law, design.delta, design.difference),
+    )
+
+
+@rule(allocates=True)
+def start_evidence(constants: EvidenceConstants) -> Evidence:
+    """Before the first person."""
+    coin = single.start_coin(constants.single)
+    staked = first_stake(constants.paired) if constants.paired.zone > 0.0 else 1.0
+    scratch = Scratch(coin.scratch, new_scratch(constants.paired))
+    return Evidence(coin.stages, coin.memory, new_pairs(constants.paired, staked), scratch)
+
+
+@rule
+def of_arms(state: Evidence) -> Coin:
+    """The state as the rules without a stated difference see it."""
+    return Coin(state.stages, state.memory, state.scratch.single)
+
+
+@rule
+def of_pairs(state: Evidence) -> Zone:
+    """The state as the rules with a stated difference see it."""
+    return Zone(state.stages, state.pairs, state.scratch.paired)
+
+
+@rule(inline=False)
+def open_stage(state: Evidence, constants: EvidenceConstants, slot: int) -> None:
+    """Plan the next stage and write its opening."""
+    if constants.paired.zone > 0.0:
+        paired.open_zone(of_pairs(state), constants.paired, slot)
+    else:
+        single.open_stage(of_arms(state), constants.single, slot)
+
+
+@rule(inline=False)
+def extent(state: Evidence, constants: EvidenceConstants, people: int) -> int:
+    """At which size the open stage closes."""
+    if constants.paired.zone > 0.0:
+        return paired.extent_zone(of_pairs(state), constants.paired, people)
+    return single.extent(of_arms(state), constants.single, people)
+
+
+@rule(inline=False)
+def settle(state: Evidence, constants: EvidenceConstants, slot: int, values: FloatArray) -> None:
+    """Settle the bets of a release, then learn from it."""
+    if constants.paired.zone > 0.0:
+        paired.settle_zone(of_pairs(state), constants.paired, slot, values)
+    else:
+        single.settle(of_arms(state), constants.single, slot, values)
+
+
+@rule(inline=False)
+def over(state: Evidence, constants: EvidenceConstants) -> int:
+    """The recommended arm, or UNDECIDED."""
+    if constants.paired.zone > 0.0:
+        return recommended(constants.paired, state.pairs)
+    return single.over(of_arms(state), constants.single)

@@ -1,0 +1,199 @@
+"""Intervals for the difference of two arms, from coin bets, valid at all times (docs/evidence-proof.md).
+
+"The leader is better than the rival by at most theta" is bet against with fair products over coins, as in the evidence:
+slopes l_a, l_b > 0 chosen before a stage's release from earlier ones make
+
+    exp(l_a R_a - l_b R_b - psi(l_a) - psi(l_b)) ((1+r)(B-1)/(r D))^{n_a} ((1+r) B (A-1)/D)^{n_b}
+
+a bet, with A = e^{l_a}, B = e^{l_b}, r = p_a/p_b and D = AB - 1 + theta (A-1)(B-1); psi is the log-mgf of the noise.
+Only D depends on theta, so all theta are tested at once. Equal shares go to a grid of slopes, since nobody knows which
+will be right; theta is given up when their average has ever reached 2/alpha. Wealth falls as theta grows: what is left
+has a lower end, and the upper end is that of the arms the other way round.
+
+If the difference is the same for everybody, levels may drift as they like, and the interval misses it with probability
+at most alpha. Otherwise it says less: its lower end exceeds the largest of all people's expected differences, or its
+upper end falls below the smallest, with probability at most alpha/2 each. The leader is picked after looking, so each
+of the other arms has a share of alpha: for every rival, the interval to whoever leads is right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bestarm.errors import InputError
+from bestarm.policy.record import FloatArray
+from bestarm.release.laws import Law, bet_cap, log_mgf
+
+SLOPES: Final = 14
+"""How many slopes share the wealth."""
+STEEPEST: Final = 1.0
+"""The steepest slope, or this share of the largest that the noise allows; each next one is half of it."""
+PART_OF_CAP: Final = 0.7
+PRIOR: Final = 20.0
+"""The pivot is the pooled mean so far, with so many people at 1/2 and the variance of one noise on top."""
+
+
+class StageRelease(NamedTuple):
+    """A released stage, in public numbers."""
+
+    weights: Sequence[float]
+    """Each arm's probability."""
+    sizes: Sequence[int]
+    """People on each arm."""
+    values: Sequence[float]
+    """Each arm's noisy sum; of a difference, first the champion's sum less the other arm's."""
+    champion: int = -1
+    """For a difference its first arm; -1 if every arm has a sum of its own."""
+
+
+class DifferenceInterval(NamedTuple):
+    """How much better the arm is than the rival, with the rival's own right to be covered."""
+
+    arm: int
+    rival: int
+    low: float
+    high: float
+
+
+class Bets(NamedTuple):
+    """What each stage says of one ordered pair, stage by slope: log wealth is gain - people * log D."""
+
+    gain: FloatArray
+    people: FloatArray
+    """On the two arms together, by stage."""
+    both: FloatArray
+    """AB - 1."""
+    cross: FloatArray
+    """(A - 1)(B - 1)."""
+
+
+def difference_intervals(
+    stages: Sequence[StageRelease], leader: int, law: Law, alpha: float
+) -> list[DifferenceInterval]:
+    """The leader against every other arm. For each of these alone it misses with probability at most alpha."""
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"The intervals' risk is {alpha:g}, but it has to lie strictly between 0 and 1.")
+    arms = len(stages[0].weights) if stages else 0
+    each = alpha / max(arms - 1, 1)
+    return [
+        DifferenceInterval(leader, rival, *pair_interval(stages, leader, rival, law, each))
+        for rival in range(arms)
+        if rival != leader
+    ]
+
+
+def pair_interval(stages: Sequence[StageRelease], a: int, b: int, law: Law, alpha: float) -> tuple[float, float]:
+    """The interval for the mean of a less that of b, for two arms named beforehand."""
+    line = math.log(2.0 / alpha)
+    low = lower_end(pair_bets(stages, a, b, law), line, law)
+    high = -lower_end(pair_bets(stages, b, a, law), line, law)
+    # Both ends together are wrong with probability at most alpha; ends that cross are such a case.
+    return (low, high) if low <= high else (0.5 * (low + high), 0.5 * (low + high))
+
+
+def lower_end(bets: Bets, line: float, law: Law) -> float:
+    """The largest difference that is given up, by halving; -1 if none is."""
+    low, high = -1.0, 1.0
+    if most_wealth(bets, low * law.slope) < line:
+        return -1.0
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        if most_wealth(bets, middle * law.slope) >= line:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def most_wealth(bets: Bets, theta: float) -> float:
+    """log of the largest average wealth so far against "a is better than b by at most theta"."""
+    if bets.people.size == 0:
+        return 0.0
+    wealth = log_wealth(bets, theta)
+    most = wealth.max(axis=1)
+    return float(max(0.0, (most + np.log(np.exp(wealth - most[:, None]).mean(axis=1))).max()))
+
+
+def log_wealth(bets: Bets, theta: float) -> FloatArray:
+    """The wealth of each slope after each stage."""
+    stakes = bets.gain - bets.people[:, None] * np.log(bets.both + theta * bets.cross)
+    total: FloatArray = np.cumsum(stakes, axis=0)
+    return total
+
+
+def pair_bets(stages: Sequence[StageRelease], a: int, b: int, law: Law) -> Bets:
+    """Bets on a (the champion) against b for every stage that released something about both, in order.
+
+    Slopes look at earlier stages only: at their pooled mean, as the pivot around which outcomes vary least.
+    """
+    gains, people, boths, crosses = [], [], [], []
+    total, count = 0.0, 0.0
+    noises = 0
+    for stage in stages:
+        pa, pb = stage.weights[a], stage.weights[b]
+        is_difference = stage.champion >= 0
+        on_pair = pa > 0.0 and pb > 0.0 and (not is_difference or stage.champion in (a, b))
+        if on_pair:
+            pivot = 0.5 if is_difference else pooled(total, count, noises, law)
+            la, lb = slopes(pa / pb, pivot, law)
+            gain, both, cross = stage_bets(stage, a, b, la, lb, law)
+            gains.append(gain)
+            boths.append(both)
+            crosses.append(cross)
+            people.append(float(stage.sizes[a] + stage.sizes[b]))
+        if not is_difference:
+            for arm in (a, b):
+                if stage.weights[arm] > 0.0:
+                    total += stage.values[arm]
+                    count += stage.sizes[arm]
+                    noises += 1
+    shape = (len(gains), SLOPES)
+    return Bets(
+        np.array(gains).reshape(shape),
+        np.array(people),
+        np.array(boths).reshape(shape),
+        np.array(crosses).reshape(shape),
+    )
+
+
+def pooled(total: float, count: float, noises: int, law: Law) -> float:
+    """The mean of both arms over earlier stages, drawn to 1/2 while noise or small numbers dominate."""
+    doubt = PRIOR + (math.sqrt(noises) * 4.0 / min(bet_cap(law), 4.0))
+    return min(max((total + 0.5 * doubt) / (count + doubt), 0.02), 0.98)
+
+
+def slopes(r: float, pivot: float, law: Law) -> tuple[FloatArray, FloatArray]:
+    """Slopes with this pivot, each half as steep as the one before: X = t(1-c), Y = tc, times r on the other arm."""
+    top = min(STEEPEST, PART_OF_CAP * bet_cap(law) / max(r, 1.0))
+    t = top * 2.0 ** -np.arange(SLOPES, dtype=np.float64)
+    # Where the pivot is near 0 or 1, or weights differ, a factor may not fall below 1/2.
+    t = np.minimum(t, 0.5 / max(pivot, r * (1.0 - pivot)))
+    la = np.log1p(t * (1.0 - pivot)) - np.log1p(-t * pivot)
+    lb = np.log1p(r * t * pivot) - np.log1p(-r * t * (1.0 - pivot))
+    most = 0.95 * bet_cap(law)
+    return np.minimum(la, most), np.minimum(lb, most)
+
+
+def stage_bets(
+    stage: StageRelease, a: int, b: int, la: FloatArray, lb: FloatArray, law: Law
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """One stage's gain without D, AB - 1 and (A - 1)(B - 1), for each slope."""
+    r = stage.weights[a] / stage.weights[b]
+    na, nb = float(stage.sizes[a]), float(stage.sizes[b])
+    if stage.champion >= 0:
+        lb = la
+        value = stage.values[0] if stage.champion == a else -stage.values[0]
+        seen = la * value - _psi(law, la)
+    else:
+        seen = la * stage.values[a] - lb * stage.values[b] - _psi(law, la) - _psi(law, lb)
+    up, down = np.expm1(la), np.expm1(lb)
+    gain: FloatArray = seen + na * np.log((1.0 + r) / r * down) + nb * (np.log((1.0 + r) * up) + lb)
+    return gain, np.expm1(la + lb), up * down
+
+
+def _psi(law: Law, slope: FloatArray) -> FloatArray:
+    return np.array([log_mgf(law, float(l)) for l in slope])  # noqa: E741

@@ -1,0 +1,63 @@
+"""What the coins say beside the verdict: whether they fell as announced, and how far the leader is ahead of others.
+
+Both follow from public numbers alone: the weights and sizes of stages, and their releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bestarm.design import Design
+from bestarm.policy.differences import StageRelease, difference_intervals
+from bestarm.policy.sample_ratio import SampleRatio, StageCounts, sample_ratio
+
+
+@dataclass(frozen=True)
+class StageFigures:
+    """A stage in public numbers: its weights, the people on each arm, and once it is released its values."""
+
+    weights: Sequence[float]
+    sizes: Sequence[int]
+    champion: int
+    difference: bool
+    values: Sequence[float] | None
+    """In [0, 1] units: a sum for each arm that may come up, or one difference; None until it is released."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An interval for the mean of an arm less that of a rival, in the outcome's own units."""
+
+    arm: int
+    rival: int
+    low: float
+    high: float
+
+
+def coins_of(stages: Sequence[StageFigures]) -> SampleRatio:
+    """Whether people came to the arms in the announced proportions, at all times so far."""
+    return sample_ratio([StageCounts(stage.weights, stage.sizes) for stage in stages])
+
+
+def differences_of(design: Design, stages: Sequence[StageFigures], leader: int) -> list[Difference]:
+    """The leader against every other arm; each interval misses with probability at most delta, at all times."""
+    releases = [_release(stage) for stage in stages if stage.values is not None]
+    if not releases:
+        return []
+    width = float(design.outcomes.width)
+    found = []
+    for interval in difference_intervals(releases, leader, design.law, float(design.delta)):
+        low, high = width * interval.low, width * interval.high
+        if design.outcomes.lower_is_better:
+            low, high = -high, -low
+        found.append(Difference(interval.arm, interval.rival, low, high))
+    return found
+
+
+def _release(stage: StageFigures) -> StageRelease:
+    values = list(stage.values or ())
+    if stage.difference:
+        return StageRelease(stage.weights, stage.sizes, values, stage.champion)
+    each = iter(values)
+    return StageRelease(stage.weights, stage.sizes, [next(each) if p > 0 else 0.0 for p in stage.weights])
