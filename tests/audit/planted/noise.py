@@ -133,5 +133,6 @@ NOISE: Final = (
         budget_not_shared,
         defect.NOISE,
         {"epsilon": "1", "contributions": 2, "follow_up": "7d", "outcomes": "binary"},
+        ("tests/trial/test_dropouts.py::test_contributions_share_the_budget[sqlite]",),
     ),
 )

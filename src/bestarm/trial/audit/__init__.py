@@ -40,6 +40,7 @@ from bestarm.trial.audit.noise import (
     promised_per_outcome,
 )
 from bestarm.trial.audit.replay import Replayed, replay
+from bestarm.trial.audit.script import visits_of
 from bestarm.trial.audit.watched import Clock, WatchedTrial
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.identity import KEY_BYTES
@@ -48,8 +49,8 @@ __all__ = ["Audit", "audit", "audited_design", "black_box", "replays_of", "sourc
 
 ARMS: Final = ("first", "second")
 SOURCES: Final[dict[str, Callable[[], LiveNoise]]] = {"system": SystemNoise, "opendp": OpenDPNoise}
-MOST_REPLAYS: Final = 12
-PEOPLE_IN_ALL: Final = 500
+MOST_REPLAYS: Final = 10
+PEOPLE_IN_ALL: Final = 400
 """All replays together enrol about so many people, each in three or four runs."""
 SHORT_STAGE: Final = 60
 """A first stage of more people is made smaller for replays, by a larger budget, if that helps."""
@@ -157,7 +158,7 @@ def replays_of(rules: Rules, seed: int, noise: LiveNoise | None, progress: Progr
 def people_for(rules: Rules) -> int:
     """How many people a replay has: enough for more than one stage, if they are small."""
     first = first_people(rules)
-    return max(30, min(2 * first, first + SHORT_STAGE))
+    return max(30, first + min(2 * first, SHORT_STAGE)) // visits_of(rules.design)
 
 
 def first_people(rules: Rules) -> int:

@@ -256,7 +256,8 @@ def replay(
     """
     design, rng = rules.design, random.Random(seed)
     table = script.table_of(design, people, rng)
-    acts = script.script_of(design, people, random.Random(seed + 1), random.Random(seed + 2))
+    prompt = rng.random() < 0.5
+    acts = script.script_of(design, people, random.Random(seed + 1), random.Random(seed + 2), prompt)
     chances = Chances(seed, secrets.token_bytes(KEY_BYTES), looks)
     far = [rng.randrange(-60, 61) * rules.grid for _ in range(10 * people)] if chosen else None
 
@@ -275,7 +276,7 @@ def replay(
     found += compare(first, stranger, "when outcomes do")
     found += sums_apart(first, neighbour, script.visits_of(design) * rules.grid)
     if design.follow_up is not None:
-        late = script.script_of(design, people, random.Random(seed + 1), random.Random(seed + 3))
+        late = script.script_of(design, people, random.Random(seed + 1), random.Random(seed + 3), not prompt)
         other = run(table, forced, late)
         found += [*other.found, *compare(first, other, "when reports come at other times", all_steps=False)]
     natural = [] if chosen or first.accounts is None else first.accounts.published

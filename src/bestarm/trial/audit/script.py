@@ -84,8 +84,13 @@ def visits_of(design: Design) -> int:
     return min(design.contributions, MOST_VISITS)
 
 
-def script_of(design: Design, people: int, rng: random.Random, reports: random.Random) -> list[Act]:
-    """Everything that happens: who comes and leaves when is chosen by `rng`, who reports what when by `reports`."""
+def script_of(
+    design: Design, people: int, rng: random.Random, reports: random.Random, prompt: bool = False
+) -> list[Act]:
+    """Everything that happens: who comes and leaves when is chosen by `rng`, who reports what when by `reports`.
+
+    With `prompt` everybody reports, and soon; else some with a follow-up are late or never heard of again.
+    """
     acts: list[Act] = []
     follow_up = design.follow_up
     unit = HOUR if follow_up is None else max(2, follow_up // 6)
@@ -98,25 +103,28 @@ def script_of(design: Design, people: int, rng: random.Random, reports: random.R
             last = max(last, came)
             acts.append(Act(came, 0, ASK, person, visit))
             if follow_up is not None:
-                # Just before an outcome is due, and then: nothing may be released earlier.
-                acts += [Act(came + follow_up - 1, 5, LOOK), Act(came + follow_up, 5, LOOK)]
+                # Just before an outcome is due nothing may be released yet; and nobody may look when it is.
+                acts.append(Act(came + follow_up - 1, 5, LOOK))
+                if rng.random() < 0.5:
+                    acts.append(Act(came + follow_up, 5, LOOK))
             if leaves < 0.06:
                 acts.append(Act(came + rng.randrange(unit), 4, WITHDRAW, person, visit))
             elif leaves < 0.2:
                 acts.append(Act(came + rng.randrange(unit, 4 * unit), 4, WITHDRAW, person, visit))
-            acts += reports_of(design, Act(came, 0, ASK, person, visit), unit, reports)
+            acts += reports_of(design, Act(came, 0, ASK, person, visit), unit, reports, prompt)
     pauses = rng.randrange(now + 1)
     acts += [Act(pauses, 6, PAUSE), Act(pauses + unit // 3, 6, RESUME)]
     return [*sorted(acts), Act(last + 3 * (follow_up or 4 * HOUR), LAST, LOOK)]
 
 
-def reports_of(design: Design, asked: Act, unit: int, rng: random.Random) -> list[Act]:
+def reports_of(design: Design, asked: Act, unit: int, rng: random.Random, prompt: bool) -> list[Act]:
     """What is reported of one person after one visit."""
     came, follow_up = asked.when, design.follow_up
-    luck = rng.random()
+    luck = 0.5 if prompt else rng.random()
     if follow_up is not None and luck < 0.08:
         return []  # never heard of again
-    told = came + (0 if rng.random() < 0.4 else rng.randrange(3 * unit if follow_up is None else follow_up))
+    span = unit if prompt else 3 * unit if follow_up is None else follow_up
+    told = came + (0 if rng.random() < 0.4 else rng.randrange(span))
     if follow_up is not None and luck > 0.9:
         told = came + follow_up + rng.randrange(2 * unit)  # too late
     soon = told + rng.randrange(unit)
