@@ -292,7 +292,7 @@ TRIALS: Final = (
         redrawn_when_told_again,
         defect.REPLAY,
         LOCALLY,
-        ("tests/trial/test_ask_tell.py", "tests/trial/test_late_answers.py", "-k", "not postgres"),
+        ("tests/trial/test_ask_tell.py", "-k", "local"),
     ),
     Planted("a withdrawn outcome left in the sum", withdrawn_left_in, defect.REPLAY, tests=WITHDRAWALS),
 )
