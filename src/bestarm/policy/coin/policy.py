@@ -25,7 +25,7 @@ from bestarm.policy.coin.memory import (
 from bestarm.policy.coin.plan import HALVES, cash_of, needed, plan_stage, pooled
 from bestarm.policy.coin.stake import Prospect, Views, choose_bet, focus, look
 from bestarm.policy.record import FloatArray, IntArray
-from bestarm.policy.stages import OPENED, RELEASED, Openings, Stages, new_stages
+from bestarm.policy.stages import Openings, Stages, new_stages
 from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
 
@@ -88,37 +88,13 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
         openings.weights[slot, arm] = size[arm] / total
     openings.difference[slot] = 1 if course.difference else 0
     openings.champion[slot] = course.champion
-    pending = int(state.stages.progress[OPENED] - state.stages.progress[RELEASED])
-    openings.planned[slot] = int(ahead_of_news(constants, course.people, enrolled(state.stages), pending))
-
-
-@rule
-def enrolled(stages: Stages) -> float:
-    """People in all stages."""
-    total = 0.0
-    for arm in range(stages.assigned.size):
-        total += stages.assigned[arm]
-    return total
-
-
-@rule
-def ahead_of_news(constants: CoinConstants, planned: float, before: float, pending: int) -> float:
-    """The size of a stage that opens while `pending` earlier ones, of `before` people in all, are not released yet.
-
-    What they will say is not known, so it grows with what has been enrolled: the outcomes to come then reach every
-    size that could be the right one, in stages few enough for their noise.
-    """
-    if pending == 0:
-        return planned
-    return max(planned, math.ceil(constants.tuning.ahead * before))
+    openings.planned[slot] = int(course.people)
 
 
 @rule(inline=False)
 def extent(state: Coin, constants: CoinConstants, people: int) -> int:
     """The size that the plan would now give a stage."""
-    planned = plan_stage(constants, state.memory, state.scratch.views, state.scratch.size).people
-    pending = int(state.stages.progress[OPENED] - 1 - state.stages.progress[RELEASED])
-    return int(ahead_of_news(constants, planned, enrolled(state.stages) - people, pending))
+    return int(plan_stage(constants, state.memory, state.scratch.views, state.scratch.size).people)
 
 
 @rule

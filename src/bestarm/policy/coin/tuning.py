@@ -75,9 +75,6 @@ class Tuning(NamedTuple):
     power_noise: float = 8.0
     """The leader gets the norm of the rivals' people with this power, without noise and where noise dominates."""
 
-    ahead: float = 0.4
-    """A stage that opens while earlier ones are awaited has at least this share of the people enrolled before it."""
-
     # Second looks
     recall: float = 40.0
     """An arm that is out gets a second look each time the people have grown by this factor."""
