@@ -200,9 +200,7 @@ def log_gain(state: Coin, constants: CoinConstants, slot: int, b: int, values: F
             staked += scratch.shares[k]
             share = scratch.shares[k] / total
             for i in range(constants.gaps.size):
-                placed = stake(
-                    constants, state.memory, state.stages.openings, slot, a, b, share, i, scratch.views
-                )
+                placed = stake(constants, state.memory, state.stages.openings, slot, a, b, share, i, scratch.views)
                 won += share * payoff(placed, state.stages, slot, a, b, values) / constants.gaps.size
     return math.log(won) if won > 0.0 else 0.0
 

@@ -14,7 +14,7 @@ from bestarm.policy.coin.constants import CoinConstants
 from bestarm.policy.coin.memory import Memory, lead, spread_between
 from bestarm.policy.record import FloatArray
 from bestarm.release.joint import joint
-from bestarm.release.laws import PURE
+from bestarm.release.laws import PURE, bet_cap
 from bestarm.rules import rule
 
 BALANCING: Final = 3
@@ -23,6 +23,10 @@ LEAST_CAP: Final = 1e-3
 """Caps are at least this high, in nats."""
 WIDE: Final = 0.35
 NARROWER: Final = 0.4
+BELOW_NOISE: Final = 0.9
+"""Share of the largest slope for which noise has a mean that a search starts from at most."""
+STEEPEST_PLAIN: Final = 3.0
+"""The slope it starts from at most where noise sets no limit."""
 ENOUGH: Final = 1e-3
 """Relative steps of the search, how much smaller they become when they gain less nats than this."""
 
@@ -190,13 +194,31 @@ def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, round
         shift += prospect.rivals * gap / (1.0 + prospect.ratio)
         chance += prospect.rivals * prospect.sampling
     scale = math.sqrt(0.5 * constants.noise)
-    best = climb(constants, prospect, views, shift / (chance + 2.0 * scale * scale), math.inf, rounds)
+    steep = min(shift / (chance + 2.0 * scale * scale), steepest_plain(constants, prospect))
+    best = climb(constants, prospect, views, steep, math.inf, rounds)
     if constants.law.kind == PURE:
         releases = 1.0 if prospect.difference else 2.0
         steep = min(shift / (chance + (1.0 if prospect.difference else 1.4) * scale * scale), tuning.steepest / scale)
         cap = max(steep * math.hypot(releases * shift, tuning.kink * releases * scale), LEAST_CAP)
         best = better(best, climb(constants, prospect, views, steep, cap, rounds))
     return best
+
+
+@rule
+def steepest_plain(constants: CoinConstants, prospect: Prospect) -> float:
+    """About the steepest bet without a cap that there is.
+
+    Both slopes have to stay below what the noise allows; and where outcomes are nearly all 0 the rival's slope grows
+    without bounds while the champion's is still small, so that a search from beyond would find no bet anywhere near.
+    """
+    most = min(BELOW_NOISE * bet_cap(constants.law), STEEPEST_PLAIN)
+    if prospect.difference:
+        return most
+    grown = math.exp(most)
+    t = (grown - 1.0) / (prospect.pivot + grown * (1.0 - prospect.pivot))
+    if prospect.ratio <= prospect.pivot * t:
+        return most
+    return min(most, math.log1p(t / (prospect.ratio - prospect.pivot * t)))
 
 
 @rule(inline=False)
