@@ -25,7 +25,7 @@ from bestarm.policy.coin.memory import (
 from bestarm.policy.coin.plan import HALVES, cash_of, needed, plan_stage, pooled
 from bestarm.policy.coin.stake import Prospect, Views, choose_bet, focus, look
 from bestarm.policy.record import FloatArray, IntArray
-from bestarm.policy.stages import Openings, Stages, new_stages
+from bestarm.policy.stages import Openings, Stages, is_open, new_stages, newest_slot
 from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
 
@@ -37,6 +37,7 @@ class Scratch(NamedTuple):
     """Work space."""
 
     size: FloatArray
+    enrolled: FloatArray
     gained: FloatArray
     champions: IntArray
     shares: FloatArray
@@ -68,6 +69,7 @@ def start_coin(constants: CoinConstants) -> Coin:
         Scratch(
             np.zeros(constants.arms),
             np.zeros(constants.arms),
+            np.zeros(constants.arms),
             np.zeros(MOST_CHAMPIONS, np.int64),
             np.zeros(MOST_CHAMPIONS),
             Views(np.zeros(constants.gaps.size), np.zeros(constants.gaps.size)),
@@ -79,7 +81,8 @@ def start_coin(constants: CoinConstants) -> Coin:
 def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
     """Plan the next stage and write its opening."""
     size = state.scratch.size
-    course = plan_stage(constants, state.memory, state.scratch.views, size)
+    count_enrolled(state)
+    course = plan_stage(constants, state.memory, state.scratch.enrolled, state.scratch.views, size)
     total = 0.0
     for arm in range(constants.arms):
         total += size[arm]
@@ -93,8 +96,23 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
 
 @rule(inline=False)
 def extent(state: Coin, constants: CoinConstants, people: int) -> int:
-    """The size that the plan would now give a stage."""
-    return int(plan_stage(constants, state.memory, state.scratch.views, state.scratch.size).people)
+    """The size that the plan would now give a stage, but not much more than it was planned for: its weights, its form
+    and its bets were meant for that, and a stage that opens afresh has better ones."""
+    scratch = state.scratch
+    count_enrolled(state)
+    people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.views, scratch.size).people
+    planned = float(state.stages.openings.planned[newest_slot(state.stages)])
+    return int(min(people_now, constants.tuning.stretch * planned))
+
+
+@rule
+def count_enrolled(state: Coin) -> None:
+    """People on each arm in all stages but the open one."""
+    stages = state.stages
+    for arm in range(stages.assigned.size):
+        state.scratch.enrolled[arm] = stages.assigned[arm]
+        if is_open(stages):
+            state.scratch.enrolled[arm] -= stages.size[newest_slot(stages), arm]
 
 
 @rule

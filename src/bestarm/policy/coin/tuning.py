@@ -17,13 +17,13 @@ class Tuning(NamedTuple):
     """People on an arm in the first stage where there is no noise."""
     first_noises: float = 6.0
     """People on an arm in the first stage for every standard deviation of the noise."""
-    prior_spread: float = 0.15
+    prior_spread: float = 0.2
     """Standard deviation of an arm's mean around the level of all, before the first release."""
 
     # Bets
     cash: float = 0.08
     """Share of the wealth that is never staked."""
-    doubt: float = 0.0
+    doubt: float = 0.3
     """Share that is kept where a champion does not lead at all; a lead of so many standard deviations reduces it."""
     doubt_lead: float = 1.0
     lean: float = 0.0
@@ -63,13 +63,17 @@ class Tuning(NamedTuple):
     """Rounds of the search for a bet."""
 
     # Sizes
-    growth: float = 4.0
+    growth: float = 3.0
     """A stage brings an arm's people to at most this multiple."""
-    least_growth: float = 0.08
+    least_growth: float = 0.05
     """A stage brings an arm at least this share of what it has."""
+    blind_growth: float = 0.3
+    """A stage that opens while outcomes are awaited brings an arm at least this share of all that were enrolled."""
+    stretch: float = 1.0
+    """A stage is extended to at most this multiple of what it was planned for."""
     planning_rounds: int = 0
     """Rounds of the search for a bet when sizes are tried out."""
-    cover: float = 0.15
+    cover: float = 0.25
     """A rival gets at least this share of the largest."""
     power_chance: float = 2.0
     power_noise: float = 8.0
