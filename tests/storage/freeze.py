@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -27,6 +28,7 @@ def frozen(identity: str) -> Path:
 def freeze(identity: str) -> None:
     """Run the first people of a trial under this revision, with one of everything that may happen to them."""
     now = [BEGAN]
+    planned: dict[str, Any] = {"difference": "0.2", "base": "0.4"} if REVISIONS[identity].needs_base else {}
     trial = Trial.create(
         frozen(identity),
         name="frozen",
@@ -37,6 +39,7 @@ def freeze(identity: str) -> None:
         outcomes="binary",
         follow_up="2d",
         clock=lambda: now[0],
+        **planned,
     )
     rng = random.Random(identity)
     for number in range(PEOPLE):

@@ -20,8 +20,10 @@ from tests.trial.people import ChosenNoise
 ROOT = Path(__file__).parents[2]
 
 
-def torture(place: str, kills: int, clerks: int) -> dict[str, Any]:
-    command = [sys.executable, "-W", "ignore", "-m", "tests.trial.torture", place, str(kills), str(clerks), "7"]
+def torture(place: str, kills: int, clerks: int, at_least: int) -> dict[str, Any]:
+    """Clerks killed so often, and until so many outcomes were acknowledged."""
+    numbers = [str(number) for number in (kills, clerks, 7, at_least)]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.trial.torture", place, *numbers]
     quiet = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
@@ -29,8 +31,8 @@ def torture(place: str, kills: int, clerks: int) -> dict[str, Any]:
     return found
 
 
-def check(found: dict[str, Any], at_least: int) -> None:
-    assert found["acknowledged"] >= at_least
+def check(found: dict[str, Any]) -> None:
+    assert found["acknowledged"] > 0
     assert found["releases_seen"] > 3
     assert found["problems"] == found["lost"] == found["redrawn"] == []
     assert found["doubled"] == 0
@@ -39,15 +41,15 @@ def check(found: dict[str, Any], at_least: int) -> None:
 
 
 def test_two_hundred_kills_leave_no_trace(sqlite_place: str) -> None:
-    check(torture(sqlite_place, kills=200, clerks=1), at_least=50)
+    check(torture(sqlite_place, kills=200, clerks=1, at_least=50))
 
 
 def test_several_writers_killed_on_postgres(postgres_place: str) -> None:
-    check(torture(postgres_place, kills=60, clerks=3), at_least=10)
+    check(torture(postgres_place, kills=60, clerks=3, at_least=10))
 
 
 def test_several_writers_killed_on_sqlite(sqlite_place: str) -> None:
-    check(torture(sqlite_place, kills=60, clerks=3), at_least=10)
+    check(torture(sqlite_place, kills=60, clerks=3, at_least=10))
 
 
 def test_a_full_disk_loses_nothing(sqlite_place: str) -> None:

@@ -22,6 +22,7 @@ from bestarm.trial.trial import Trial
 NAME = "tortured"
 ARMS = ["a", "b", "c"]
 MEANS = {"a": 0.1, "b": 0.4, "c": 0.9}
+FEWEST_RELEASES = 4
 
 
 def outcome_of(subject: str, arm: str) -> int:
@@ -106,8 +107,11 @@ def hire(place: str, clerk: int, first: int, lifetime: float, speaks_first: bool
     return Clerk(clerk, process, ours, time.monotonic() + lifetime, None)
 
 
-def torture(place: str, kills: int, clerks: int, seed: int) -> Heard:
-    """Kill clerks this often; what they had been told."""
+def torture(place: str, kills: int, clerks: int, seed: int, at_least: int) -> Heard:
+    """Kill clerks this often, and until so many outcomes were acknowledged: what they had been told.
+
+    On a slow machine clerks get less done before they die, and more of them have to.
+    """
     rng = random.Random(seed)
     heard = Heard(subjects=dict.fromkeys(range(clerks), 0))
     selector = selectors.DefaultSelector()
@@ -118,7 +122,7 @@ def torture(place: str, kills: int, clerks: int, seed: int) -> Heard:
 
     for number in range(clerks):
         replace(number)
-    while kills > 0:
+    while kills > 0 or len(heard.outcomes) < at_least or len(heard.releases) < FEWEST_RELEASES:
         for key, _ in selector.select(0.002):
             listen(key.data, heard)
         now = time.monotonic()
@@ -184,12 +188,12 @@ def finish(place: str, heard: Heard) -> dict[str, object]:
 
 
 def main() -> None:
-    """place, kills, clerks, seed on the command line; the findings as JSON on stdout."""
-    place, kills, clerks, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    """place, kills, clerks, seed, outcomes on the command line; the findings as JSON on stdout."""
+    place, (kills, clerks, seed, at_least) = sys.argv[1], map(int, sys.argv[2:])
     plan = {"arms": ARMS, "epsilon": 10, "delta": 0.1, "algorithm": "uniform", "outcomes": "binary"}
     Trial.create(place, name=NAME, **plan).close()  # type: ignore[arg-type]
     Trial.open(place, name=NAME).close()  # everything is imported and computed once, before the first fork
-    heard = torture(place, kills, clerks, seed)
+    heard = torture(place, kills, clerks, seed, at_least)
     print(json.dumps(finish(place, heard)))
 
 

@@ -243,7 +243,8 @@ class Desk:
         secret: dict[str, Any] = {"outcome": text_of(outcome)}
         if used:
             secret["value"] = self._encoded(number, outcome)
-        self.emit("corrected", actor, {"assignment": number, "reason": reason, "used": used}, secret)
+        body = {"assignment": number, "by": actor, "reason": reason, "used": used}
+        self.emit("corrected", actor, body, secret)
         return "corrected" if used else "late"
 
     def withdraw(self, number: int, reason: str, actor: str) -> str:

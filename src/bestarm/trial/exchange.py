@@ -101,8 +101,8 @@ def write_public(view: PublicView, reading: Reading, folder: str | Path) -> dict
         name: place / name
         for name in ("releases.csv", "estimates.csv", "design.json", "status.json", "ledger.json", CHAIN)
     }
-    columns = ["stage", "kind", "arms", "sizes", "value", "epsilon", "released_at"]
-    _write(paths["releases.csv"], _csv(columns, [_joined(line) for line in releases]))
+    columns = ["stage", "kind", "arm", "size", "rival", "rival_size", "value", "epsilon", "released_at"]
+    _write(paths["releases.csv"], _csv(columns, [_apart(line) for line in releases]))
     with replacing(paths[CHAIN]) as temporary, temporary.open("w", encoding="utf-8") as out:
         for event in reading.events():
             if event.public_seq is not None:
@@ -146,8 +146,10 @@ def _write(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _joined(line: dict[str, Any]) -> dict[str, Any]:
-    return {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in line.items()}
+def _apart(line: dict[str, Any]) -> dict[str, Any]:
+    """A release with a column for each of its arms; a sum has no rival."""
+    arms, sizes = [*line["arms"], None], [*line["sizes"], None]
+    return line | {"arm": arms[0], "size": sizes[0], "rival": arms[1], "rival_size": sizes[1]}
 
 
 def _json(data: dict[str, Any]) -> str:

@@ -233,6 +233,7 @@ class Fold:
         if body["used"]:
             assignment = self.expect_assignment(body["assignment"])
             assignment.outcome = secret["outcome"]
+            assignment.told_by, assignment.told_at = body["by"], at
             self._resolve(assignment, secret["value"])
 
     def _withdrawn(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:

@@ -193,6 +193,7 @@ class Replay:
 
     def corrected(self, event: Event) -> None:
         """There was something to correct, and it counts if it came in time."""
+        self._check_actor(event)
         assignment = self._assignment(event, ("told", "late"))
         if event.body["used"] != (assignment.state == "told" and not self.fold.due(assignment, event.at)):
             raise Wrong("Whether the correction counts does not follow from its time.")

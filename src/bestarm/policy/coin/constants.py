@@ -18,8 +18,6 @@ POINTS: Final = 16
 GAPS: Final = 5
 """Equally likely differences of two arms that stand for a belief; a bet is a mixture of one for each."""
 
-FEW_GAPS: Final = 3
-"""The same for planning."""
 
 
 class CoinConstants(NamedTuple):
@@ -35,9 +33,7 @@ class CoinConstants(NamedTuple):
     laplace: FloatArray
     """Points of a normal and of a Laplace law of variance 1."""
     gaps: FloatArray
-    """Points of a normal law, for the differences that are bet on."""
-    few_gaps: FloatArray
-    """Fewer, for the differences that are planned for."""
+    """Points of a normal law, for differences of two arms."""
     tuning: Tuning
 
 
@@ -52,7 +48,6 @@ def coin_constants(arms: int, law: Law, delta: float, tuning: Tuning | None = No
         np.array([NormalDist().inv_cdf(u) for u in middles]),
         np.array([math.copysign(math.log(2 * min(u, 1 - u)), u - 0.5) * math.sqrt(0.5) for u in middles]),
         np.array([NormalDist().inv_cdf((i + 0.5) / GAPS) for i in range(GAPS)]),
-        np.array([NormalDist().inv_cdf((i + 0.5) / FEW_GAPS) for i in range(FEW_GAPS)]),
         tuning or Tuning(),
     )
 

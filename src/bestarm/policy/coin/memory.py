@@ -92,6 +92,12 @@ def spread_between(memory: Memory, a: int, b: int) -> float:
 
 
 @rule
+def lead(memory: Memory, a: int, b: int) -> float:
+    """By how much a is believed to be better; beliefs may lie beyond 0 and 1, means do not."""
+    return min(max(memory.mean[a], 0.0), 1.0) - min(max(memory.mean[b], 0.0), 1.0)
+
+
+@rule
 def outcome_variance(mean: float, people: float) -> float:
     """Of one outcome, from an estimate that so many people stand behind; never 0, since one more success may come."""
     m = min(max((mean * people + 1.0) / (people + 2.0), 1.0 / (people + 2.0)), 1.0 - 1.0 / (people + 2.0))

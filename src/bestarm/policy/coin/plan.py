@@ -10,14 +10,15 @@ import math
 from typing import Final, NamedTuple
 
 from bestarm.policy.coin.constants import CoinConstants
-from bestarm.policy.coin.memory import Memory, arms_in, best_but, is_in, outcome_variance, spread_between
-from bestarm.policy.coin.stake import Prospect, choose_bet
+from bestarm.policy.coin.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
+from bestarm.policy.coin.stake import Prospect, Views, choose_bet, look
 from bestarm.policy.record import FloatArray
-from bestarm.release.laws import PURE
 from bestarm.rules import rule
 
 SIZES: Final = 9
 """Sizes that are tried out for a rival."""
+HALVES: Final = 0.25
+"""Variance that a person adds to half of what a bet on a difference is about: a coin, whatever the outcomes."""
 LARGEST: Final = 2.0**40
 """No stage has more people."""
 
@@ -39,44 +40,49 @@ def pooled(memory: Memory, a: int, b: int, ratio: float) -> float:
 
 
 @rule
-def nats_per_pair(constants: CoinConstants, gap: float, variance: float) -> float:
-    """What one person on either arm is worth where stages are large: d_eps for a small difference."""
-    if constants.law.kind == PURE and gap > 2.0 * constants.law.budget * variance:
-        return constants.law.budget * gap - constants.law.budget**2 * variance
-    return gap * gap / (4.0 * variance)
+def cash_of(constants: CoinConstants, memory: Memory, a: int, b: int) -> float:
+    """The share of an arm's wealth that is not staked on its champion: more of it the less the champion is ahead, and
+    the more was lost before, so that losses are bounded."""
+    tuning = constants.tuning
+    kept = math.exp(min(-tuning.deepest - memory.wealth[b], 0.0))
+    ahead = max(lead(memory, a, b) / spread_between(memory, a, b), 0.0)
+    doubt = tuning.doubt * math.exp(-ahead / tuning.doubt_lead)
+    return max(tuning.cash, doubt, min(tuning.most_cash, kept))
 
 
 @rule
-def size_for(constants: CoinConstants, memory: Memory, leader: int, b: int, difference: bool) -> float:
-    """People on the rival, and as many on the leader, that should bring most evidence for their number."""
+def needed(constants: CoinConstants, memory: Memory, b: int, cash: float) -> float:
+    """Nats that a bet has to bring for b's wealth to reach the line, when a share of it is not staked."""
+    short = max(constants.threshold - memory.wealth[b], constants.tuning.least_aim)
+    return math.log1p(math.expm1(short) / (1.0 - cash)) + constants.tuning.aim
+
+
+class Offer(NamedTuple):
+    """People on a rival, and as many on the leader, with what they should bring over what that many people could."""
+
+    size: float
+    yields: float
+
+
+@rule(inline=False)
+def best_offer(constants: CoinConstants, memory: Memory, views: Views, leader: int, b: int, difference: bool) -> Offer:
+    """The size that should bring most evidence for its number of people, on average over what is believed."""
     tuning = constants.tuning
-    spread = spread_between(memory, leader, b)
-    gap = memory.mean[leader] - memory.mean[b]
-    need = max(constants.threshold - memory.wealth[b], 0.05) + tuning.aim
+    cash = cash_of(constants, memory, leader, b)
+    need = needed(constants, memory, b, cash)
     pivot = pooled(memory, leader, b, 1.0)
-    sampling = outcome_variance(pivot, memory.people[leader] + memory.people[b])
+    variance = outcome_variance(pivot, memory.people[leader] + memory.people[b])
+    look(constants, memory, leader, b, variance, tuning.thrift, views)
+    sampling = HALVES if difference else variance
     low = max(1.0, tuning.least_growth * memory.people[b])
     high = max(2.0, (tuning.growth - 1.0) * memory.people[b])
-    best: float = high
-    most = -1e300
+    best = Offer(high, -math.inf)
     for k in range(SIZES):
         size = low * (high / low) ** (k / (SIZES - 1.0))
-        prospect = Prospect(size, size, 1.0, pivot, sampling, difference, need)
-        brought = 0.0
-        weights = 0.0
-        for i in range(constants.few_gaps.size):
-            alternative = max(
-                gap + (constants.few_gaps[i] - tuning.planning_lean) * spread, tuning.planning_gap * spread
-            )
-            rate = nats_per_pair(constants, alternative, sampling)
-            weight = rate**tuning.weight_of_rate
-            weights += weight
-            brought += (
-                weight * choose_bet(constants, prospect, alternative, tuning.planning_rounds).worth / (size * rate)
-            )
-        if brought / weights > most:
-            most = brought / weights
-            best = size
+        prospect = Prospect(size, size, 1.0, pivot, sampling, difference, cash, need)
+        yields = choose_bet(constants, prospect, views, tuning.planning_rounds).worth / size
+        if yields > best.yields:
+            best = Offer(size, yields)
     return best
 
 
@@ -89,7 +95,7 @@ def first_size(constants: CoinConstants) -> float:
 
 
 @rule(inline=False)
-def plan_stage(constants: CoinConstants, memory: Memory, size: FloatArray) -> Course:
+def plan_stage(constants: CoinConstants, memory: Memory, views: Views, size: FloatArray) -> Course:
     """Writes the people that each arm should get into `size`."""
     arms = constants.arms
     leader = best_but(memory, -1)
@@ -99,25 +105,26 @@ def plan_stage(constants: CoinConstants, memory: Memory, size: FloatArray) -> Co
         return Course(arms * first_size(constants), False, leader)
     tuning = constants.tuning
     difference = False
-    for _ in range(2):
-        top = 1.0
-        for b in range(arms):
-            size[b] = 0.0
-            if b != leader and is_in(memory, b):
-                size[b] = size_for(constants, memory, leader, b, difference)
-                top = max(top, size[b])
-        sampling = outcome_variance(memory.mean[leader], memory.people[leader])
-        dominance = constants.noise / (constants.noise + top * sampling)
-        power = tuning.power_chance + (tuning.power_noise - tuning.power_chance) * dominance
-        norm = 0.0
-        for b in range(arms):
-            if size[b] > 0.0:
-                size[b] = max(size[b], tuning.cover * top)
-                norm += (size[b] / top) ** power
-        size[leader] = top * norm ** (1.0 / power)
-        if difference or arms_in(memory) != 2 or constants.noise <= tuning.difference * top * sampling:
-            break
-        difference = True
+    top = 1.0
+    for b in range(arms):
+        size[b] = 0.0
+        if b != leader and is_in(memory, b):
+            offer = best_offer(constants, memory, views, leader, b, False)
+            if arms_in(memory) == 2:
+                other = best_offer(constants, memory, views, leader, b, True)
+                difference = other.yields > offer.yields
+                offer = other if difference else offer
+            size[b] = offer.size
+            top = max(top, size[b])
+    sampling = outcome_variance(memory.mean[leader], memory.people[leader])
+    dominance = constants.noise / (constants.noise + top * sampling)
+    power = tuning.power_chance + (tuning.power_noise - tuning.power_chance) * dominance
+    norm = 0.0
+    for b in range(arms):
+        if size[b] > 0.0:
+            size[b] = max(size[b], tuning.cover * top)
+            norm += (size[b] / top) ** power
+    size[leader] = top * norm ** (1.0 / power)
     total = 0.0
     for arm in range(arms):
         total += size[arm]

@@ -11,12 +11,20 @@ from typing import Final, NamedTuple
 
 from bestarm.policy.coin.bets import JointBet, joint_on_difference, joint_on_sums, slope_of_rival
 from bestarm.policy.coin.constants import CoinConstants
+from bestarm.policy.coin.memory import Memory, lead, spread_between
+from bestarm.policy.record import FloatArray
 from bestarm.release.joint import joint
 from bestarm.release.laws import PURE
 from bestarm.rules import rule
 
 BALANCING: Final = 3
 """Steps to a rival's steepness that goes with the champion's."""
+LEAST_CAP: Final = 1e-3
+"""Caps are at least this high, in nats."""
+WIDE: Final = 0.35
+NARROWER: Final = 0.4
+ENOUGH: Final = 1e-3
+"""Relative steps of the search, how much smaller they become when they gain less nats than this."""
 
 
 class Prospect(NamedTuple):
@@ -33,8 +41,17 @@ class Prospect(NamedTuple):
     """Variance of an outcome."""
     difference: bool
     """One release of the difference, instead of two sums."""
+    cash: float
+    """Share of the wealth that is not staked."""
     need: float
-    """Nats to the line."""
+    """Nats that the bet has to bring for the line to be reached."""
+
+
+class Views(NamedTuple):
+    """A few differences that stand for what is believed, and how much a nat counts at each."""
+
+    gap: FloatArray
+    weight: FloatArray
 
 
 class Candidate(NamedTuple):
@@ -70,9 +87,47 @@ def fixed_part(bet: JointBet, prospect: Prospect) -> float:
     return at * prospect.pivot + people - bet.pays.cost
 
 
+@rule
+def nats_per_pair(constants: CoinConstants, gap: float, variance: float) -> float:
+    """What one person on either arm is worth where stages are large: d_eps for a small difference."""
+    if constants.law.kind == PURE and gap > 2.0 * constants.law.budget * variance:
+        return constants.law.budget * gap - constants.law.budget**2 * variance
+    return gap * gap / (4.0 * variance)
+
+
+@rule
+def look(
+    constants: CoinConstants, memory: Memory, a: int, b: int, variance: float, thrift: float, views: Views
+) -> None:
+    """Write down what is believed of the difference of a and b. A nat is worth people; the smaller the difference the
+    more of them, though not all that many more: else nothing would count but the smallest difference of all."""
+    tuning = constants.tuning
+    ahead = lead(memory, a, b)
+    spread = spread_between(memory, a, b)
+    total = 0.0
+    for i in range(constants.gaps.size):
+        views.gap[i] = max(ahead + (constants.gaps[i] - tuning.lean) * spread, tuning.least_gap * spread)
+        views.weight[i] = nats_per_pair(constants, views.gap[i], variance) ** -thrift
+        total += views.weight[i]
+    for i in range(constants.gaps.size):
+        views.weight[i] /= total
+
+
+@rule
+def focus(constants: CoinConstants, views: Views, i: int) -> None:
+    """Turn to the i-th of the differences, and the less to others the farther they are."""
+    tuning = constants.tuning
+    total = 0.0
+    for j in range(views.gap.size):
+        views.weight[j] = tuning.blur_down ** (i - j) if j <= i else tuning.blur_up ** (j - i)
+        total += views.weight[j]
+    for j in range(views.gap.size):
+        views.weight[j] /= total
+
+
 @rule(inline=False)
-def worth(constants: CoinConstants, prospect: Prospect, bet: JointBet, gap: float) -> float:
-    """What the bet should bring if the difference is `gap`, in nats up to the line, and more for reaching it.
+def worth(constants: CoinConstants, prospect: Prospect, views: Views, bet: JointBet) -> float:
+    """What the bet should bring, in nats up to the line, and more for reaching it.
 
     The law of what is paid for, sampling and noise together, is represented by a few equally likely points between
     those of a normal and of a Laplace law.
@@ -82,10 +137,8 @@ def worth(constants: CoinConstants, prospect: Prospect, bet: JointBet, gap: floa
     if not pays.cost < 1e300:
         return -1e300
     base = fixed_part(bet, prospect)
-    above = prospect.ratio * gap / (1.0 + prospect.ratio)
-    below = gap / (1.0 + prospect.ratio)
     down = pays.up if prospect.difference else pays.down
-    middle = pays.up * prospect.champions * above + down * prospect.rivals * below
+    per_gap = (pays.up * prospect.champions * prospect.ratio + down * prospect.rivals) / (1.0 + prospect.ratio)
     chance = prospect.sampling * (pays.up * pays.up * prospect.champions + down * down * prospect.rivals)
     noise = constants.noise * (pays.up * pays.up + pays.down * pays.down)
     spread = math.sqrt(chance + noise)
@@ -93,64 +146,80 @@ def worth(constants: CoinConstants, prospect: Prospect, bet: JointBet, gap: floa
     finish = tuning.finish_chance + (tuning.finish_noise - tuning.finish_chance) * share
     if not prospect.difference:
         share *= tuning.two_noises
-    floor = math.log(tuning.cash)
+    floor = math.log(prospect.cash)
+    points = constants.normal.size
     total = 0.0
-    for i in range(constants.normal.size):
-        off = constants.normal[i] + share * (constants.laplace[i] - constants.normal[i])
-        y = middle + spread * off
-        if pays.cap < math.inf:
-            short = abs(pays.cap - y)
-            y = min(y, pays.cap) - 0.5 * pays.soft * pays.soft / (short + math.hypot(short, pays.soft) + 1e-300)
-        missing = max(prospect.need - max(base + y, floor), 0.0)
-        total -= missing
-        if missing < 8.0 * tuning.close:
-            total += finish * math.exp(-missing / tuning.close)
-    return prospect.need + total / constants.normal.size
+    for i in range(points):
+        off = spread * (constants.normal[i] + share * (constants.laplace[i] - constants.normal[i]))
+        for j in range(views.gap.size):
+            if views.weight[j] == 0.0:
+                continue
+            y = per_gap * views.gap[j] + off
+            if pays.cap < math.inf:
+                short = abs(pays.cap - y)
+                y = min(y, pays.cap) - 0.5 * pays.soft * pays.soft / (short + math.hypot(short, pays.soft))
+            short = max(prospect.need - max(base + y, floor), 0.0)
+            gain = -short
+            if short < 8.0 * tuning.close:
+                gain += finish * math.exp(-short / tuning.close)
+            total += views.weight[j] * gain
+    return prospect.need + total / points
 
 
 @rule
-def candidate(constants: CoinConstants, prospect: Prospect, gap: float, steep: float, cap: float) -> Candidate:
+def candidate(constants: CoinConstants, prospect: Prospect, views: Views, steep: float, cap: float) -> Candidate:
     """A bet of this steepness and cap."""
     bet = bet_of(constants, prospect, steep, cap)
-    return Candidate(bet, steep, cap, worth(constants, prospect, bet, gap))
+    return Candidate(bet, steep, cap, worth(constants, prospect, views, bet))
 
 
 @rule(inline=False)
-def choose_bet(constants: CoinConstants, prospect: Prospect, gap: float, rounds: int) -> Candidate:
-    """The bet that should bring most if the difference is `gap`.
+def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, rounds: int) -> Candidate:
+    """The bet that should bring most.
 
     The search starts from what is best for a known shift of a release: where noise dominates, about the likelihood
     ratio of two Laplace laws, of twice their steepness and a cap at the shift; where it does not, of two normal laws.
     """
     tuning = constants.tuning
+    gap = 0.0
+    for i in range(views.gap.size):
+        gap += views.weight[i] * views.gap[i]
     shift = prospect.champions * prospect.ratio * gap / (1.0 + prospect.ratio)
     chance = prospect.champions * prospect.sampling
     if prospect.difference:
         shift += prospect.rivals * gap / (1.0 + prospect.ratio)
         chance += prospect.rivals * prospect.sampling
     scale = math.sqrt(0.5 * constants.noise)
-    capped = constants.law.kind == PURE
-    steep = shift / (chance + 2.0 * scale * scale)
-    cap = math.inf
-    if capped:
+    best = climb(constants, prospect, views, shift / (chance + 2.0 * scale * scale), math.inf, rounds)
+    if constants.law.kind == PURE:
         releases = 1.0 if prospect.difference else 2.0
         steep = min(shift / (chance + (1.0 if prospect.difference else 1.4) * scale * scale), tuning.steepest / scale)
-        cap = max(steep * math.hypot(releases * shift, tuning.kink * releases * scale), 1e-3)
-    best = candidate(constants, prospect, gap, steep, cap)
+        cap = max(steep * math.hypot(releases * shift, tuning.kink * releases * scale), LEAST_CAP)
+        best = better(best, climb(constants, prospect, views, steep, cap, rounds))
+    return best
+
+
+@rule(inline=False)
+def climb(
+    constants: CoinConstants, prospect: Prospect, views: Views, steep: float, cap: float, rounds: int
+) -> Candidate:
+    """Search from here on for better steepness and, if there is one, a better cap."""
+    best = candidate(constants, prospect, views, steep, cap)
+    capped = cap < math.inf
     if capped:
         for _ in range(2):
-            best = better(best, candidate(constants, prospect, gap, best.steep, cap_at_line(prospect, best)))
-    wide = 0.35
+            best = better(best, candidate(constants, prospect, views, best.steep, cap_at_line(prospect, best)))
+    wide = WIDE
     for _ in range(rounds):
         before = best.worth
-        best = better(best, candidate(constants, prospect, gap, best.steep * (1.0 + wide), best.cap))
-        best = better(best, candidate(constants, prospect, gap, best.steep / (1.0 + wide), best.cap))
+        best = better(best, candidate(constants, prospect, views, best.steep * (1.0 + wide), best.cap))
+        best = better(best, candidate(constants, prospect, views, best.steep / (1.0 + wide), best.cap))
         if capped:
-            best = better(best, candidate(constants, prospect, gap, best.steep, best.cap * (1.0 + wide)))
-            best = better(best, candidate(constants, prospect, gap, best.steep, best.cap / (1.0 + wide)))
-            best = better(best, candidate(constants, prospect, gap, best.steep, cap_at_line(prospect, best)))
-        if best.worth <= before + 1e-3:
-            wide *= 0.4
+            best = better(best, candidate(constants, prospect, views, best.steep, best.cap * (1.0 + wide)))
+            best = better(best, candidate(constants, prospect, views, best.steep, best.cap / (1.0 + wide)))
+            best = better(best, candidate(constants, prospect, views, best.steep, cap_at_line(prospect, best)))
+        if best.worth <= before + ENOUGH:
+            wide *= NARROWER
     return best
 
 
@@ -164,4 +233,4 @@ def better(one: Candidate, other: Candidate) -> Candidate:
 def cap_at_line(prospect: Prospect, held: Candidate) -> float:
     """The cap with which everything won is just enough, if the cost of the curve stayed the same."""
     over = held.cap + fixed_part(held.bet, prospect) - prospect.need
-    return max(held.cap - over, 1e-3)
+    return max(held.cap - over, LEAST_CAP)

@@ -17,23 +17,29 @@ class Tuning(NamedTuple):
     """People on an arm in the first stage where there is no noise."""
     first_noises: float = 6.0
     """People on an arm in the first stage for every standard deviation of the noise."""
-    prior_spread: float = 0.2
+    prior_spread: float = 0.15
     """Standard deviation of an arm's mean around the level of all, before the first release."""
 
     # Bets
-    cash: float = 0.05
+    cash: float = 0.08
     """Share of the wealth that is never staked."""
     doubt: float = 0.0
     """Share that is kept where a champion does not lead at all; a lead of so many standard deviations reduces it."""
     doubt_lead: float = 1.0
     lean: float = 0.0
     """Standard deviations by which differences are taken smaller than believed when bets are chosen."""
-    deepest: float = 3.0
+    thrift: float = 0.1
+    """How far a nat counts for more where the difference is small: 0 not at all, 1 as much as it needs more people."""
+    blur_down: float = 0.0
+    blur_up: float = 0.0
+    deepest: float = 4.0
     """Nats that an arm's wealth may lose before most of it is kept in cash."""
     most_cash: float = 0.8
     """Share that is kept then."""
-    aim: float = 0.3
+    aim: float = 0.25
     """Nats beyond the line that each part of a mixture aims at, since not all of them get there."""
+    least_aim: float = 0.05
+    """Nats that are taken to be missing at least."""
     least_gap: float = 0.15
     """No bet is made for a difference below this many standard deviations of the belief."""
     finish_noise: float = 1.0
@@ -48,8 +54,11 @@ class Tuning(NamedTuple):
     """Least distance of a curve's cap from the reference point where the search starts, in noise scales."""
     two_noises: float = 0.6
     """How far from normal the sum of two Laplace laws is, over one of them."""
-    first_cash: float = 0.05
-    """Share that is kept in the first stage, when nothing is known of the champions."""
+    pool: float = 1.0
+    trust: float = 3.0
+    """A champion that is a standard deviation behind the leader is trusted less by a factor e to this."""
+    least_share: float = 0.1
+    """Champions with less than this share of those before them are left out."""
     rounds: int = 4
     """Rounds of the search for a bet."""
 
@@ -58,24 +67,19 @@ class Tuning(NamedTuple):
     """A stage brings an arm's people to at most this multiple."""
     least_growth: float = 0.08
     """A stage brings an arm at least this share of what it has."""
-    planning_gap: float = 0.3
-    """Differences below this many standard deviations of the belief are not planned for."""
     planning_rounds: int = 0
-    pool: float = 1.0
-    planning_lean: float = 0.0
-    """Standard deviations by which differences are taken smaller than believed when stages are planned."""
-    weight_of_rate: float = 0.5
-    """How far a likely saving of people counts in people (1) or in proportion to what a difference needs (0)."""
-    cover: float = 0.2
+    """Rounds of the search for a bet when sizes are tried out."""
+    cover: float = 0.15
     """A rival gets at least this share of the largest."""
     power_chance: float = 2.0
     power_noise: float = 8.0
     """The leader gets the norm of the rivals' people with this power, without noise and where noise dominates."""
-    difference: float = 1.0
-    """Two arms are released as a difference if the noise's variance is more than this multiple of an arm's own."""
+
+    ahead: float = 0.4
+    """A stage that opens while earlier ones are awaited has at least this share of the people enrolled before it."""
 
     # Second looks
-    recall: float = 6.0
+    recall: float = 40.0
     """An arm that is out gets a second look each time the people have grown by this factor."""
     recall_nats: float = 2.3
     """Nats that strike it out again."""

@@ -1,0 +1,215 @@
+"""Coin evidence as life would have it: a stated difference beside the fixed design, late outcomes, near ties, drift.
+
+Run from the project's root: python -m benchmarks.evidence_life [--runs 200] [--error-runs 5000] [PART ...]
+with parts `pair`, `difference`, `twice`, `late`, `edges` and `drift`; all of them if none is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import bestarm as ba
+from bestarm.instance import Instance
+from bestarm.policy.algorithm import UNDECIDED
+from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.numbers import Numbers
+from bestarm.release.laws import pure_law
+from bestarm.simulation.compiled import entry_point, make_entry_point
+from bestarm.simulation.people import World, noise_of, people_of
+
+CAP = 10**13
+SIX = (
+    ((0.035, 0.03, 0.03, 0.03, 0.03), 1.0, 0.05),
+    ((0.45, 0.3, 0.3, 0.3, 0.3), 1.0, 0.05),
+    ((0.45, 0.3, 0.3, 0.3, 0.3), 0.1, 0.05),
+    ((0.55, 0.5), 1.0, 0.05),
+    ((0.75, 0.7, 0.7, 0.7, 0.7), 0.01, 0.01),
+    ((0.75, 0.7, 0.7, 0.7, 0.7), 1.0, 0.01),
+)
+"""Means whose gap is exactly the difference that matters, epsilon, delta."""
+
+
+def pair(runs: int) -> None:
+    """Two arms, nothing stated: people over the refined bound."""
+    print("\n| means | eps | people | over the bound | wrong |\n|---|---|---|---|---|")
+    for epsilon in (0.001, 0.1, 1.0):
+        means = (0.75, 0.7)
+        found = ba.simulate("evidence", means=means, epsilon=epsilon, runs=runs, seed=11, max_samples=CAP).summary()
+        bound = ba.bounds(means=means, epsilon=epsilon, delta=0.01).lower_bound_refined
+        ratio, error = found.mean_samples / bound, found.standard_error / bound
+        wrong = round(found.error_rate * runs)
+        print(f"| {means} | {epsilon:g} | {found.mean_samples:.4g} | {ratio:.2f} ± {error:.2f} | {wrong} |", flush=True)
+
+
+def beside_fixed(means: tuple[float, ...], epsilon: float, delta: float, g: float, runs: int) -> None:
+    """One line: people over the fixed design with the same promise, mean and 90%."""
+    options: dict[str, Any] = {"means": means, "epsilon": epsilon, "delta": delta, "difference": g, "seed": 12}
+    found = ba.simulate("evidence", runs=runs, max_samples=CAP, **options).summary()
+    # The fixed design has to keep its promise at the gap g, whatever the gap really is.
+    planned = options | {"means": (min(means) + g, *[min(means)] * (len(means) - 1))}
+    fixed = ba.simulate("fixed", runs=1, max_samples=CAP, **planned).summary().mean_samples
+    ratio, error = found.mean_samples / fixed, found.standard_error / fixed
+    print(
+        f"| {means} | {g:g} | {epsilon:g} | {delta:g} | {fixed:.5g} | {ratio:.2f} ± {error:.2f} "
+        f"| {found.p90_samples / fixed:.2f} | {round(found.error_rate * runs)} | {found.undecided} |",
+        flush=True,
+    )
+
+
+HEADER = "\n| means | g | eps | delta | fixed | mean / fixed | 90% / fixed | wrong | undecided |\n|" + "---|" * 9
+
+
+def difference(runs: int) -> None:
+    """The gap is exactly the difference that matters."""
+    print(HEADER)
+    for means, epsilon, delta in SIX:
+        beside_fixed(means, epsilon, delta, round(means[0] - means[1], 6), runs)
+
+
+def twice(runs: int) -> None:
+    """The gap is twice the difference that matters."""
+    print(HEADER)
+    for means in ((0.6, 0.5), (0.8, 0.7, 0.7, 0.7, 0.7)):
+        for epsilon in (1.0, 0.01):
+            beside_fixed(means, epsilon, 0.01, 0.05, runs)
+
+
+def late(runs: int) -> None:
+    """Outcomes that are known only once so many more people have been enrolled."""
+    print(
+        "\n| means | eps | people without delay | outstanding / that | people / (that + outstanding) |\n|" + "---|" * 5
+    )
+    algorithm = CATALOGUE["evidence"]
+    for means, epsilon in (((0.6, 0.5, 0.45, 0.4, 0.3), 1.0), ((0.75, 0.7), 1.0), ((0.75, 0.7, 0.7, 0.7, 0.7), 0.1)):
+        law = pure_law(epsilon)
+        constants = algorithm.constants(Numbers(len(means), 0.05, law))
+        run = entry_point(algorithm)
+        people = people_of(Instance.bernoulli(means), False)
+
+        def average(outstanding: int) -> float:
+            world = World(people, noise_of(law), outstanding)  # noqa: B023
+            taken = [
+                run(np.random.default_rng([seed, 13]), world, constants, CAP, np.zeros(len(means), np.int64))[0]  # noqa: B023
+                for seed in range(runs)
+            ]
+            return float(np.mean(taken))
+
+        plain = average(0)
+        for share in (0.3, 1.0, 3.0):
+            outstanding = round(share * plain)
+            ratio = average(outstanding) / (plain + outstanding)
+            print(f"| {means} | {epsilon:g} | {plain:.4g} | {share:g} | {ratio:.2f} |", flush=True)
+
+
+def edges(runs: int) -> None:
+    """Cases that never ended once, or took ever more than the bound."""
+    print("\n| means | eps | people | over the bound | wrong | undecided | ms a run |\n|" + "---|" * 7)
+    cases = (
+        ((0.5 + 1e-6, 0.5), 10.0),
+        ((9e-8, 0.0), 10.0),
+        ((1.0, 1 - 5e-8), 10.0),
+        ((0.6, *[0.55] * 19), 1.0),
+        ((0.6, *[0.5] * 49), 0.1),
+        ((0.5, 0.502, 0.504, 0.506, 0.508, 0.53), 1.0),
+        ((0.0, 0.001, 0.004, 0.02), 1.0),
+        ((0.999, 0.99, 0.995, 0.97), 0.1),
+    )
+    for means, epsilon in cases:
+        count = max(10, runs // 4)
+        found = ba.simulate("evidence", means=means, epsilon=epsilon, runs=count, seed=14, max_samples=10**15).summary()
+        ratio = found.mean_samples / ba.bounds(means=means, epsilon=epsilon, delta=0.01).lower_bound_refined
+        shown = f"{len(means)} arms: {means[0]:g}, {means[1]:g}, ..."
+        print(
+            f"| {shown} | {epsilon:g} | {found.mean_samples:.4g} | {ratio:.2f} | {round(found.error_rate * count)} of "
+            f"{count} | {found.undecided} | {1e3 * found.seconds / count:.1f} |",
+            flush=True,
+        )
+
+
+class Drifting(NamedTuple):
+    """Means that move together while people come in."""
+
+    means: Any
+    kind: int
+    size: float
+    horizon: float
+    rate: float
+    outstanding: int
+    longest_step: int
+
+
+def level(world: Drifting, at: int) -> float:
+    """What is added to every arm's mean after so many people."""
+    t = min(at / world.horizon, 1.0)
+    if world.kind == 1:
+        return world.size * t
+    if world.kind == 2:
+        return world.size if t > 0.5 else 0.0
+    if world.kind == 3:
+        return 4.0 * world.size * t * (1.0 - t)
+    if world.kind == 4:
+        return world.size * math.sin(8.0 * math.pi * at / world.horizon)
+    return 0.0
+
+
+def drift(runs: int) -> None:
+    """Error rates at delta = 0.2 where all arms are alike but for the least difference that makes a verdict wrong."""
+    from numba import njit
+
+    moved: Callable[..., float] = njit(level)
+
+    def count(rng: np.random.Generator, world: Drifting, arm: int, people: int, at: int) -> float:
+        return float(rng.binomial(people, min(max(world.means[arm] + moved(world, at), 0.0), 1.0)))
+
+    def blur(rng: np.random.Generator, world: Drifting) -> float:
+        return float(rng.geometric(world.rate) - rng.geometric(world.rate))
+
+    algorithm = CATALOGUE["evidence"]
+    run = make_entry_point(algorithm, {"count": count, "blur": blur}, cached=False)
+    print("\n| means | difference | trend | outstanding | wrong | of | undecided |\n|" + "---|" * 7)
+    names = ("none", "linear", "step", "inverted U", "seasonal")
+    scenes: list[tuple[tuple[float, ...], float, int, int]] = [((0.5, 0.4, 0.4), 0.1, kind, 0) for kind in range(5)] + [
+        ((0.5, 0.4, 0.4), 0.1, 1, 300)
+    ]
+    scenes += [((0.502, 0.5), 0.0, kind, 0) for kind in range(5)]
+    for means, g, kind, outstanding in scenes:
+        constants = algorithm.constants(Numbers(len(means), 0.2, pure_law(1.0), g))
+        horizon = 600.0
+        world = Drifting(np.array(means), kind, 0.3, horizon, 1 - math.exp(-1.0), outstanding, 20)
+        wrong = undecided = 0
+        for seed in range(runs):
+            arms = np.zeros(len(means), np.int64)
+            _, verdict, _ = run(np.random.default_rng([seed, kind]), world, constants, 6000, arms)
+            undecided += verdict == UNDECIDED
+            wrong += verdict not in (0, UNDECIDED)
+        print(f"| {means} | {g:g} | {names[kind]} | {outstanding} | {wrong} | {runs} | {undecided} |", flush=True)
+
+
+PARTS: dict[str, Callable[[int], None]] = {
+    "pair": pair,
+    "difference": difference,
+    "twice": twice,
+    "late": late,
+    "edges": edges,
+    "drift": drift,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--error-runs", type=int, default=5000)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    chosen = parser.parse_args()
+    for name in chosen.parts or PARTS:
+        print(f"\n{PARTS[name].__doc__} {chosen.error_runs if name == 'drift' else chosen.runs} runs.")
+        PARTS[name](chosen.error_runs if name == "drift" else chosen.runs)
+
+
+if __name__ == "__main__":
+    main()
