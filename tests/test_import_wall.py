@@ -18,7 +18,7 @@ PUBLIC = (
 """Decides and computes from releases and public constants; may know nothing of outcomes or of where they are kept."""
 CONFIDENTIAL = ("privacy", "storage", "trial", "service")
 
-HANDLES_OUTCOMES = {"trial.trial", "trial.desk", "trial.audit"}
+HANDLES_OUTCOMES = ("trial.trial", "trial.desk", "trial.audit")
 """Only these may turn outcomes into releases."""
 
 RENDERING = ("trial.public", "trial.report", "trial.figures", "trial.estimates")
@@ -65,7 +65,8 @@ def test_what_people_see_is_made_without_outcomes_in_reach(name: str) -> None:
 def test_few_reach_for_the_noise() -> None:
     outside = {name: path for name, path in modules().items() if not inside(name, ("privacy",))}
     reaching = {name for name, path in outside.items() if any(inside(seen, ("privacy",)) for seen in imports(path))}
-    assert reaching == HANDLES_OUTCOMES
+    assert reaching >= set(HANDLES_OUTCOMES)
+    assert all(inside(name, HANDLES_OUTCOMES) for name in reaching)
 
 
 def test_the_confidential_wing_stands_below_the_trial() -> None:

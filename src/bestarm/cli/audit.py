@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bestarm.cli.options import Json
 from bestarm.cli.output import emit_json, progress_bar, say
+
+if TYPE_CHECKING:
+    from bestarm.trial.audit import Audit
 
 
 def register(app: typer.Typer) -> None:
@@ -20,29 +23,74 @@ def audit(
         str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
     ] = "evidence",
     epsilon: Annotated[str, typer.Option("--epsilon", metavar="E", help="The privacy budget to test.")] = "1",
-    runs: Annotated[int, typer.Option("--runs", metavar="R", help="Releases drawn on each of two tables.")] = 20_000,
+    privacy: Annotated[
+        str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
+    ] = None,
+    rho: Annotated[str, typer.Option("--rho", metavar="R", help="The budget of the model zcdp.")] = "0.5",
+    outcomes: Annotated[str, typer.Option("--outcomes", metavar="KIND", help="unit (a number) or binary.")] = "unit",
+    follow_up: Annotated[
+        str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
+    ] = None,
+    withdrawal: Annotated[
+        str | None, typer.Option("--withdrawal", metavar="RULE", help="impute:X (the worst outcome) or replace.")
+    ] = None,
+    contributions: Annotated[
+        int, typer.Option("--contributions", metavar="k", help="Assignments one subject may hold.")
+    ] = 1,
+    noise: Annotated[
+        str | None, typer.Option("--noise", metavar="SOURCE", help="system or opendp; the one a trial takes.")
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="R", help="Releases drawn from the mechanism.")] = 20_000,
     seed: Annotated[
         int, typer.Option("--seed", metavar="S", help="Chooses tables and coins; the noise is never seeded.")
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Try to refute the promise of privacy, by replay on neighbouring tables and by statistics of many runs."""
+    """Try to refute a design's promise of privacy, by replays of whole trials and by statistics of the noise."""
     from bestarm.trial.audit import audit as run_audit
+    from bestarm.trial.audit import source_of
 
+    source = source_of(noise)
     with progress_bar("Auditing") as progress:
-        found = run_audit(algorithm, epsilon, runs, seed, progress=progress)
+        found = run_audit(
+            algorithm,
+            epsilon,
+            runs,
+            seed,
+            source,
+            progress,
+            privacy=privacy,
+            rho=rho,
+            outcomes=outcomes,
+            follow_up=follow_up,
+            withdrawal=withdrawal,
+            contributions=contributions,
+        )
     if as_json:
         emit_json(found.to_json())
     else:
-        claimed = "nothing" if found.claimed_epsilon is None else f"epsilon = {found.claimed_epsilon:g}"
-        say(
-            f"{found.algorithm}: promised is {claimed} ({found.privacy}).",
-            f"Replay: {found.replays} trials rerun on a neighbouring table with the same releases, "
-            f"{found.replay_violations} violations.{' ' + found.first_violation if found.first_violation else ''}",
-            f"Black box: epsilon is at least {found.lower_bound_epsilon:.4g} "
-            f"(from single releases {found.lower_bound_release:.4g}, from whole trials {found.lower_bound_trial:.4g}) "
-            f"at {100 * found.confidence:g} % confidence, {found.runs:,} runs.",
-            "Passed: the promise was not refuted." if found.passed else "FAILED: the promise does not hold.",
-        )
+        say(*in_words(found))
     if not found.passed:
         raise typer.Exit(1)
+
+
+def in_words(found: Audit) -> list[str]:
+    """What an audit found, for people to read."""
+    claimed, measure, bound = "nothing", "epsilon", found.lower_bound_epsilon
+    if found.claimed_epsilon is not None:
+        claimed = f"epsilon = {found.claimed_epsilon:g}"
+    elif found.claimed_rho is not None:
+        claimed, measure, bound = f"rho = {found.claimed_rho:g}", "rho", found.lower_bound_rho
+    said = [
+        f"{found.algorithm}: promised is {claimed} ({found.privacy}).",
+        f"Replay: {found.replays} trials with {found.replayed_people} people and {found.replayed_releases} releases, "
+        f"run again on other tables with the same releases: {found.replay_violations} violations.",
+        *(f"  {violation}" for violation in found.violations),
+    ]
+    said += [f"{look.what}: {look.says}" for look in found.noise]
+    if bound is not None:
+        sure = f"at {100 * found.confidence:g} % confidence, from {found.runs:,} releases"
+        said.append(f"{measure} is at least {bound:.4g}, {sure}.")
+    said += ["Not looked at:", *(f"  {sentence}" for sentence in found.not_looked_at)]
+    said.append("Passed: the promise was not refuted." if found.passed else "FAILED: the promise does not hold.")
+    return said

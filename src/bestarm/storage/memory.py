@@ -1,8 +1,17 @@
-"""Books in memory: for replaying a log and for audits, where nothing has to last."""
+"""Books and trials in memory: for replaying a log and for audits, where nothing has to last."""
 
 from __future__ import annotations
 
-from bestarm.storage.contract import Assignment, Book, Books, Stage, Tally
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy, deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from bestarm.errors import InputError, OperationError
+from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
+from bestarm.storage.events import GENESIS, Event
 
 
 class MemoryBooks(Books):
@@ -44,3 +53,184 @@ class MemoryBooks(Books):
 
     def save_tally(self, tally: Tally) -> None:
         self.tallies[tally.stage, tally.arm] = tally
+
+
+@dataclass
+class Kept:
+    """One trial as a store in memory keeps it."""
+
+    name: str
+    design: dict[str, Any]
+    key: bytes
+    books: MemoryBooks = field(default_factory=MemoryBooks)
+    state: dict[str, bytes] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    seq: int = 0
+    head: str = GENESIS
+    public_seq: int = 0
+    public_head: str = GENESIS
+
+
+class MemoryReading(Reading):
+    """A trial at one moment; whatever is handed out is a copy."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.name, self.design, self.key = kept.name, kept.design, kept.key
+        self.seq, self.head = kept.seq, kept.head
+        self.public_seq, self.public_head = kept.public_seq, kept.public_head
+        self.book = deepcopy(kept.books.book)
+        self._kept = kept
+        self._seen = MemoryBooks()
+
+    def assignment(self, number: int) -> Assignment | None:
+        found = self._seen.assignments.get(number)
+        return self._taken(self._kept.books.assignments.get(number)) if found is None else found
+
+    def held_by(self, subject: str) -> list[Assignment]:
+        numbers = [a.number for a in (*self._kept.books.held_by(subject), *self._seen.held_by(subject))]
+        return [found for n in sorted(set(numbers)) if (found := self.assignment(n)) is not None]
+
+    def stage(self, number: int) -> Stage | None:
+        found = self._seen.stages.get(number)
+        if found is None and (kept := self._kept.books.stages.get(number)) is not None:
+            self._seen.save_stage(found := copy(kept))
+        return found
+
+    def stage_at(self, position: int) -> Stage | None:
+        found = self._seen.stage_at(position) or self._kept.books.stage_at(position)
+        return None if found is None else self.stage(found.number)
+
+    def tally(self, stage: int, arm: int) -> Tally | None:
+        found = self._seen.tallies.get((stage, arm))
+        if found is None and (kept := self._kept.books.tallies.get((stage, arm))) is not None:
+            self._seen.save_tally(found := copy(kept))
+        return found
+
+    def _taken(self, kept: Assignment | None) -> Assignment | None:
+        if kept is None:
+            return None
+        self._seen.save_assignment(found := copy(kept))
+        return found
+
+    def save_assignment(self, assignment: Assignment) -> None:
+        raise OperationError("A trial that is only read cannot be changed.")
+
+    def save_stage(self, stage: Stage) -> None:
+        raise OperationError("A trial that is only read cannot be changed.")
+
+    def save_tally(self, tally: Tally) -> None:
+        raise OperationError("A trial that is only read cannot be changed.")
+
+    def state(self) -> dict[str, bytes]:
+        return dict(self._kept.state)
+
+    def events(self) -> Iterator[Event]:
+        return iter(self._kept.events[: self.seq])
+
+    def assignments(self) -> Iterator[Assignment]:
+        return (copy(kept) for _, kept in sorted(self._kept.books.assignments.items()))
+
+    def stages(self) -> Iterator[Stage]:
+        return (copy(kept) for _, kept in sorted(self._kept.books.stages.items()))
+
+    def tallies(self) -> Iterator[Tally]:
+        return (copy(kept) for _, kept in sorted(self._kept.books.tallies.items()))
+
+
+class MemoryWriting(MemoryReading, Writing):
+    """A trial held for writing; nothing of it is kept before `keep`."""
+
+    def __init__(self, kept: Kept) -> None:
+        super().__init__(kept)
+        self._saved = MemoryBooks()
+        self._log: list[Event] = []
+        self._arrays = dict(kept.state)
+
+    def save_assignment(self, assignment: Assignment) -> None:
+        self._seen.save_assignment(assignment)
+        self._saved.save_assignment(assignment)
+
+    def save_stage(self, stage: Stage) -> None:
+        self._seen.save_stage(stage)
+        self._saved.save_stage(stage)
+
+    def save_tally(self, tally: Tally) -> None:
+        self._seen.save_tally(tally)
+        self._saved.save_tally(tally)
+
+    def append(self, event: Event) -> None:
+        if event.seq != self.seq + 1:
+            raise OperationError(f"Event {event.seq} cannot follow event {self.seq}.")
+        self.seq, self.head = event.seq, event.hash
+        if event.public_seq is not None and event.public_hash is not None:
+            if event.public_seq != self.public_seq + 1:
+                raise OperationError(f"Public event {event.public_seq} cannot follow {self.public_seq}.")
+            self.public_seq, self.public_head = event.public_seq, event.public_hash
+        self._log.append(event)
+
+    def save_state(self, arrays: dict[str, bytes]) -> None:
+        self._arrays.update(arrays)
+
+    def replace_state(self, arrays: dict[str, bytes]) -> None:
+        self._arrays = dict(arrays)
+
+    def keep(self) -> None:
+        """Keep everything that changed in this block."""
+        kept = self._kept
+        kept.seq, kept.head, kept.public_seq, kept.public_head = self.seq, self.head, self.public_seq, self.public_head
+        kept.books.book, kept.state = self.book, self._arrays
+        kept.events += self._log
+        for assignment in self._saved.assignments.values():
+            kept.books.save_assignment(assignment)
+        for stage in self._saved.stages.values():
+            kept.books.save_stage(stage)
+        for tally in self._saved.tallies.values():
+            kept.books.save_tally(tally)
+
+
+class MemoryStore(Store):
+    """Trials in memory: nothing survives the process, so it is for audits and never for people.
+
+    A reader sees its moment only while nobody writes.
+    """
+
+    def __init__(self) -> None:
+        self._trials: dict[str, Kept] = {}
+        self._turn = threading.Lock()
+
+    def names(self) -> list[str]:
+        return sorted(self._trials)
+
+    @contextmanager
+    def add(self, name: str, design: dict[str, Any], key: bytes) -> Iterator[Writing]:
+        if name in self._trials:
+            raise InputError(f"There is already a trial named {name!r}; choose another name.")
+        kept = Kept(name, design, key)
+        writing = MemoryWriting(kept)
+        yield writing
+        writing.keep()
+        self._trials[name] = kept
+
+    def remove(self, name: str) -> None:
+        if self._found(name).books.book.people:
+            raise InputError(f"The trial {name!r} has enrolled people; a trial with people in it is kept.")
+        del self._trials[name]
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Writing]:
+        with self._turn:
+            writing = MemoryWriting(self._found(name))
+            yield writing
+            writing.keep()
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Reading]:
+        yield MemoryReading(self._found(name))
+
+    def _found(self, name: str) -> Kept:
+        if name not in self._trials:
+            raise InputError(f"There is no trial named {name!r}.")
+        return self._trials[name]
+
+    def close(self) -> None:
+        """Nothing to let go of."""

@@ -81,16 +81,20 @@ class Trial:
         if not name.strip() or len(name) > 100 or not name.isprintable():
             raise InputError("A trial needs a name of 1 to 100 printable characters.")
         rules = Rules.of(design, resolve(algorithm))
-        key = secrets.token_bytes(identity.KEY_BYTES)
         with _opened(store, create=True) as place:
-            trial = cls(place, name, rules, key, noise, clock)
-            with place.add(name, design.to_json(), key) as writing:
-                state = rules.fresh_state()
-                created = {"name": name, "design": design.to_json(), "bestarm": __version__, "key": key_mark(key)}
-                desk = trial._desk(writing, state)
-                desk.emit("created", actor, created | {"time": desk.time()})
-                writing.replace_state(to_bytes(state))
+            trial = cls(place, name, rules, secrets.token_bytes(identity.KEY_BYTES), noise, clock)
+            trial._begin(actor)
         return trial
+
+    def _begin(self, actor: str) -> None:
+        # Adds the trial to its store.
+        design = self.design.to_json()
+        with self._store.add(self.name, design, self._key) as writing:
+            state = self._rules.fresh_state()
+            created = {"name": self.name, "design": design, "bestarm": __version__, "key": key_mark(self._key)}
+            desk = self._desk(writing, state)
+            desk.emit("created", actor, created | {"time": desk.time()})
+            writing.replace_state(to_bytes(state))
 
     @classmethod
     def open(
