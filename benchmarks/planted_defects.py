@@ -69,7 +69,9 @@ def main() -> None:
     names = given.only or list(DEFECTS)
     if given.honest:
         designs = {str(dict(DEFECTS[name].design)): DEFECTS[name].design for name in names}
-        rows = [(f"nothing, in {design}", value, None) for design, value in designs.items()]
+        rows: list[tuple[str, Mapping[str, Any], Planted | None]] = [
+            (f"nothing, in {design}", value, None) for design, value in designs.items()
+        ]
     else:
         rows = [(name, DEFECTS[name].design, DEFECTS[name]) for name in names]
     print("| defect | design | the audit said | runs | seconds | a test that fails |")
