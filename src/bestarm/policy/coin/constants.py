@@ -19,7 +19,6 @@ GAPS: Final = 5
 """Equally likely differences of two arms that stand for a belief; a bet is a mixture of one for each."""
 
 
-
 class CoinConstants(NamedTuple):
     """Numbers and fixed tables."""
 
