@@ -13,7 +13,7 @@ from bestarm.policy.coin.bets import JointBet, joint_on_difference, joint_on_sum
 from bestarm.policy.coin.constants import CoinConstants
 from bestarm.policy.coin.memory import Memory, lead, spread_between
 from bestarm.policy.record import FloatArray
-from bestarm.release.joint import joint
+from bestarm.release.joint import joint, joint_of_slopes
 from bestarm.release.laws import PURE, bet_cap
 from bestarm.rules import rule
 
@@ -243,6 +243,37 @@ def climb(
         if best.worth <= before + ENOUGH:
             wide *= NARROWER
     return best
+
+
+@rule(inline=False)
+def reshape(constants: CoinConstants, prospect: Prospect, views: Views, bet: JointBet) -> JointBet:
+    """The bet of the same slopes whose cap suits the sizes in `prospect`, if there are more or fewer people than the
+    slopes were chosen for. Slopes are fixed beforehand; the shape may look at the sizes."""
+    if bet.pays.cap == math.inf:
+        return bet
+    held = Candidate(bet, bet.pays.up, bet.pays.cap, worth(constants, prospect, views, bet))
+    held = better(held, with_cap(constants, prospect, views, bet, math.inf))
+    for _ in range(2):
+        if held.cap < math.inf:
+            held = better(held, with_cap(constants, prospect, views, bet, cap_at_line(prospect, held)))
+    wide = WIDE
+    for _ in range(constants.tuning.reshapings):
+        before = held.worth
+        if held.cap < math.inf:
+            held = better(held, with_cap(constants, prospect, views, bet, held.cap * (1.0 + wide)))
+            held = better(held, with_cap(constants, prospect, views, bet, held.cap / (1.0 + wide)))
+        if held.worth <= before + ENOUGH:
+            wide *= NARROWER
+    return held.bet
+
+
+@rule
+def with_cap(constants: CoinConstants, prospect: Prospect, views: Views, bet: JointBet, cap: float) -> Candidate:
+    """The bet of the same slopes with another cap."""
+    down = 0.0 if prospect.difference else bet.down
+    pays = joint_of_slopes(constants.law, bet.up, down, cap)
+    other = JointBet(pays, bet.up, bet.down, bet.factors)
+    return Candidate(other, pays.up, cap, worth(constants, prospect, views, other))
 
 
 @rule

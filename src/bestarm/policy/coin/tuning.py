@@ -61,6 +61,10 @@ class Tuning(NamedTuple):
     """Champions with less than this share of those before them are left out."""
     rounds: int = 4
     """Rounds of the search for a bet."""
+    reshapings: int = 4
+    """The same for a cap that suits the sizes."""
+    unlike: float = 0.1
+    """Bets keep their shape while sizes are within this share of what was planned."""
 
     # Sizes
     growth: float = 3.0
