@@ -67,6 +67,7 @@ def main() -> None:
     options.add_argument("--honest", action="store_true")
     given = options.parse_args()
     names = given.only or list(DEFECTS)
+    rows: list[tuple[str, Mapping[str, Any], Planted | None]]
     if given.honest:
         designs = {str(dict(DEFECTS[name].design)): DEFECTS[name].design for name in names}
         rows: list[tuple[str, Mapping[str, Any], Planted | None]] = [
