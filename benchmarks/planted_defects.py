@@ -70,9 +70,7 @@ def main() -> None:
     rows: list[tuple[str, Mapping[str, Any], Planted | None]]
     if given.honest:
         designs = {str(dict(DEFECTS[name].design)): DEFECTS[name].design for name in names}
-        rows: list[tuple[str, Mapping[str, Any], Planted | None]] = [
-            (f"nothing, in {design}", value, None) for design, value in designs.items()
-        ]
+        rows = [(f"nothing, in {design}", value, None) for design, value in designs.items()]
     else:
         rows = [(name, DEFECTS[name].design, DEFECTS[name]) for name in names]
     print("| defect | design | the audit said | runs | seconds | a test that fails |")
