@@ -13,7 +13,7 @@ from bestarm.policy.coin.bets import JointBet, joint_on_difference, joint_on_sum
 from bestarm.policy.coin.constants import CoinConstants
 from bestarm.policy.coin.memory import Memory, lead, spread_between
 from bestarm.policy.record import FloatArray
-from bestarm.release.joint import joint, joint_of_slopes
+from bestarm.release.joint import Joint, joint, joint_of_slopes
 from bestarm.release.laws import PURE, bet_cap
 from bestarm.rules import rule
 
@@ -76,7 +76,7 @@ def bet_of(constants: CoinConstants, prospect: Prospect, steep: float, cap: floa
     for _ in range(BALANCING):
         slope = slope_of_rival(pays.tangent * steep, prospect.ratio, prospect.pivot, 0.0)
         if slope == math.inf or not pays.tangent > 0.0:
-            break
+            return joint_on_sums(Joint(steep, steep, cap, 0.0, math.inf, 1.0), prospect.ratio, 0.0)
         pays = joint(constants.law, steep, slope / pays.tangent, cap)
         if cap == math.inf:
             break
@@ -195,6 +195,9 @@ def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, round
         chance += prospect.rivals * prospect.sampling
     scale = math.sqrt(0.5 * constants.noise)
     steep = min(shift / (chance + 2.0 * scale * scale), steepest_plain(constants, prospect))
+    narrow = prospect.ratio * (1.0 - prospect.pivot) - prospect.pivot
+    if narrow > 0.0 and not prospect.difference:  # beyond, one success of the rival would cost everything
+        steep = min(steep, tuning.boldest * math.log1p(1.0 / narrow))
     best = climb(constants, prospect, views, steep, math.inf, rounds)
     if constants.law.kind == PURE:
         releases = 1.0 if prospect.difference else 2.0

@@ -50,6 +50,8 @@ class Tuning(NamedTuple):
     """Nats short of the line at which this is mostly lost."""
     steepest: float = 2.4
     """Steepness at which the search for a bet starts at most, over the noise's scale."""
+    boldest: float = 0.7
+    """The same over what would stake everything on the rival's having no success."""
     kink: float = 1.2
     """Least distance of a curve's cap from the reference point where the search starts, in noise scales."""
     two_noises: float = 0.6
