@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from bestarm.policy.coin.bets import (
+from bestarm.policy.evidence.bets import (
     Bet,
     JointBet,
     bet_on_difference,

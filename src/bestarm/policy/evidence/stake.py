@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from bestarm.policy.coin.bets import JointBet, joint_on_difference, joint_on_sums, slope_of_rival
-from bestarm.policy.coin.constants import CoinConstants
-from bestarm.policy.coin.memory import Memory, lead, spread_between
+from bestarm.policy.evidence.bets import JointBet, joint_on_difference, joint_on_sums, slope_of_rival
+from bestarm.policy.evidence.constants import CoinConstants
+from bestarm.policy.evidence.memory import Memory, lead, spread_between
 from bestarm.policy.record import FloatArray
 from bestarm.release.joint import Joint, joint, joint_of_slopes
 from bestarm.release.laws import PURE, bet_cap

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bestarm.policy.algorithm import UNDECIDED
-from bestarm.policy.coin.bets import JointBet, log_joint
-from bestarm.policy.coin.constants import CoinConstants
-from bestarm.policy.coin.memory import (
+from bestarm.policy.evidence.bets import JointBet, log_joint
+from bestarm.policy.evidence.constants import CoinConstants
+from bestarm.policy.evidence.memory import (
     Memory,
     arms_in,
     best_but,
@@ -22,8 +22,8 @@ from bestarm.policy.coin.memory import (
     outcome_variance,
     spread_between,
 )
-from bestarm.policy.coin.plan import HALVES, cash_of, needed, plan_stage, pooled
-from bestarm.policy.coin.stake import Prospect, Views, choose_bet, focus, look, reshape
+from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled
+from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, focus, look, reshape
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.policy.stages import Openings, Stages, is_open, new_stages, newest_slot
 from bestarm.release.curves import MOST_CAP

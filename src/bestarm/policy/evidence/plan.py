@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from bestarm.policy.coin.constants import CoinConstants
-from bestarm.policy.coin.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
-from bestarm.policy.coin.stake import Prospect, Views, choose_bet, look
+from bestarm.policy.evidence.constants import CoinConstants
+from bestarm.policy.evidence.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
+from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look
 from bestarm.policy.record import FloatArray
 from bestarm.rules import rule
 

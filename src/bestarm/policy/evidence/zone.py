@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from bestarm.policy.coin.belief import learn_difference, learn_sum
-from bestarm.policy.coin.pairs import Zone, ZoneConstants, allot, choose_leader, strike_out
-from bestarm.policy.coin.zone_bets import bets_on_walk, log_difference, log_sums, log_walk
-from bestarm.policy.coin.zone_plan import plan_zone
+from bestarm.policy.evidence.belief import learn_difference, learn_sum
+from bestarm.policy.evidence.pairs import Zone, ZoneConstants, allot, choose_leader, strike_out
+from bestarm.policy.evidence.zone_bets import bets_on_walk, log_difference, log_sums, log_walk
+from bestarm.policy.evidence.zone_plan import plan_zone
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import OPENED, PENDING, RELEASED
 from bestarm.rules import rule

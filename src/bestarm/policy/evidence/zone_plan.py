@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from bestarm.policy.coin.belief import Belief, spread_between, variance_of_outcome
-from bestarm.policy.coin.pairs import Pairs, ZoneConstants
+from bestarm.policy.evidence.belief import Belief, spread_between, variance_of_outcome
+from bestarm.policy.evidence.pairs import Pairs, ZoneConstants
 from bestarm.policy.record import FloatArray
 from bestarm.release.laws import PURE, ZCDP
 from bestarm.rules import rule
