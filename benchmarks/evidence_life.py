@@ -173,9 +173,9 @@ def drift(runs: int) -> None:
     run = make_entry_point(algorithm, {"count": count, "blur": blur}, cached=False)
     print("\n| means | difference | trend | outstanding | wrong | of | undecided |\n|" + "---|" * 7)
     names = ("none", "linear", "step", "inverted U", "seasonal")
-    scenes: list[tuple[tuple[float, ...], float, int, int]] = [((0.5, 0.4, 0.4), 0.1, kind, 0) for kind in range(5)] + [
-        ((0.5, 0.4, 0.4), 0.1, 1, 300)
-    ]
+    scenes: list[tuple[tuple[float, ...], float, int, int]] = []
+    scenes += [((0.5, 0.4, 0.4), 0.1, kind, 0) for kind in range(5)]
+    scenes += [((0.5, 0.4, 0.4), 0.1, 1, 300)]
     scenes += [((0.502, 0.5), 0.0, kind, 0) for kind in range(5)]
     for means, g, kind, outstanding in scenes:
         constants = algorithm.constants(Numbers(len(means), 0.2, pure_law(1.0), g))

@@ -7,20 +7,25 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
-from bestarm.policy.coin.bets import (
+from bestarm.policy.evidence.bets import (
     Bet,
+    JointBet,
     bet_on_difference,
     bet_on_sums,
     factors,
+    joint_on_sums,
     log_difference,
+    log_joint,
     log_sums,
     slope_of_rival,
     zone_counted,
 )
 from bestarm.release.curves import EXACT, MOST_CAP, Curve, curve, curve_of_slope, log_value, tangents
+from bestarm.release.joint import joint, joint_of_slopes
 from bestarm.release.laws import PURE, ZCDP, Law, local_law, no_privacy, pure_law, zcdp_law
 from tests.naive.adversary import Seen, Value, gauss, laplace, largest_mean, mean_of_curve
 
@@ -318,3 +323,113 @@ def test_the_worth_of_a_bet_does_not_depend_on_how_small_everything_is() -> None
     bet = bet_on_sums(curve(law, slope, math.inf), curve(law, slope, math.inf), 1.0, 0.0)
     won = log_sums(bet, law, 0.5, (n, n), (n * (0.5 + gap / 2), n * (0.5 - gap / 2)))
     assert won == pytest.approx(n * gap * gap, rel=0.02)
+
+
+# One cap for two releases.
+
+
+def joint_mean(bet: JointBet, law: Law, pivot: float) -> Value:
+    """The project's joint bet, averaged over the noise term by term."""
+    noise = noise_of(law)
+    one_release = bet.pays.down == 0.0
+
+    @cache
+    def value(seen: Seen, people: int) -> float:
+        sizes = (seen.n_a, seen.n_b)
+        a, b = float(seen.s_a), float(seen.s_b)
+        if one_release:
+            return math.fsum(p * math.exp(log_joint(bet, pivot, sizes, (a - b + z, 0.0))) for z, p in noise)
+        return math.fsum(
+            p * q * math.exp(log_joint(bet, pivot, sizes, (a + z, b + y))) for z, p in noise for y, q in noise
+        )
+
+    return value
+
+
+@pytest.mark.parametrize(
+    ("law", "people"),
+    [(pure_law(1.0), 4), (pure_law(2.5), 4), (pure_law(3.0, 1), 3), (no_privacy(), 5), (local_law(1.0), 4)],
+    ids=str,
+)
+def test_no_opponent_beats_a_joint_bet_whatever_its_shape(law: Law, people: int) -> None:
+    """Slopes are fixed; the cap, the reference point (off the grid, too) and the form go by the sizes."""
+    rng = random.Random(3)
+    worst = 0.0
+    for p_a, p_b, zone in ((0.5, 0.5, 0.0), (0.4, 0.25, 0.1), (0.2, 0.5, 0.0)):
+        zone = zone_counted(law, zone)
+        scale = min(law.budget, 1.5)
+        up, down = rng.uniform(0.1, 0.5) * scale, rng.uniform(0.1, 0.5) * scale
+        k = factors(up, down, p_a / p_b, zone)
+        shapes = [joint_of_slopes(law, up, down, cap) for cap in (0.5, 2.0, 6.0, math.inf)]
+        bets = [JointBet(pays, up, down, k) for pays in shapes if math.isfinite(pays.cost)]
+        assert len(bets) >= 2
+        values = [joint_mean(bet, law, c) for bet in bets for c in (0.3, 0.8)]
+
+        def chosen(seen: Seen, n: int, values: list[Value] = values) -> float:
+            return values[(seen.n_a + 3 * seen.n_b) % len(values)](seen, n)
+
+        reached = largest_mean(chosen, people, p_a, p_b, zone / law.slope, True, **opponents_means(law))  # type: ignore[arg-type]
+        worst = max(worst, reached)
+        one = [joint_of_slopes(law, up, 0.0, cap) for cap in (0.5, 2.0, math.inf)]
+        equal = factors(up, up, 1.0, zone)
+        single = [joint_mean(JointBet(pays, up, up, equal), law, 0.6) for pays in one if math.isfinite(pays.cost)]
+
+        def form(seen: Seen, n: int, values: list[Value] = single) -> float:
+            return values[(2 * seen.n_a + seen.n_b) % len(values)](seen, n)
+
+        reached = largest_mean(form, people, 0.5, 0.5, zone / law.slope, True, **opponents_means(law))  # type: ignore[arg-type]
+        worst = max(worst, reached)
+    assert 0.5 < worst <= 1 + SLACK
+
+
+def test_a_joint_cap_is_not_to_be_had_for_nothing() -> None:
+    """Without its cost, and with slopes that are not its own, a joint bet can be beaten."""
+    law = pure_law(2.0)
+    pays = joint(law, 2.4, 3.0, 3.0)
+    bet = joint_on_sums(pays, 1.0, 0.0)
+    assert largest_mean(joint_mean(bet, law, 0.5), 4, 0.5, 0.5) <= 1 + SLACK
+    free = bet._replace(pays=pays._replace(cost=0.0))
+    assert largest_mean(joint_mean(free, law, 0.5), 4, 0.5, 0.5) > 1.01
+    flat = bet._replace(up=0.1 * bet.up, down=0.1 * bet.down, factors=factors(0.1 * bet.up, 0.1 * bet.down, 1.0, 0.0))
+    assert largest_mean(joint_mean(flat, law, 0.0), 4, 0.5, 0.5) > 1.01
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "up", "down", "cap"),
+    [(1.0, 0.7, 0.9, 3.0), (1.0, 1.5, 1.5, 5.0), (0.3, 0.5, 0.2, 2.0), (2.0, 3.0, 0.0, 4.0), (1e-3, 1e-3, 2e-3, 8.0)],
+)
+def test_the_cost_of_a_joint_cap_is_that_of_continuous_noise(
+    epsilon: float, up: float, down: float, cap: float
+) -> None:
+    """H(0) and its slope, by adding up the density of up L + down L' on a fine grid."""
+    a, b = epsilon / up, epsilon / down if down > 0 else 0.0
+    step = 1e-4
+    points = [(i + 0.5) * step for i in range(int(60 * max(1, 1 / a) / step))]
+
+    def density(w: float) -> float:
+        if down == 0:
+            return 0.5 * a * math.exp(-a * w)
+        if abs(a - b) < 1e-9:
+            return 0.25 * a * (1 + a * w) * math.exp(-a * w)
+        return a * b / (2 * (a * a - b * b)) * (a * math.exp(-b * w) - b * math.exp(-a * w))
+
+    def mean(shift: float) -> float:
+        return step * math.fsum(
+            density(w) * (math.exp(min(w + shift, cap)) + math.exp(min(shift - w, cap))) for w in points
+        )
+
+    found = joint(pure_law(epsilon), up, down, cap)
+    assert found.cost == pytest.approx(math.log(mean(0.0)), abs=2e-6)
+    assert found.tangent == pytest.approx((math.log(mean(1e-3)) - math.log(mean(-1e-3))) / 2e-3, abs=1e-5)
+
+
+def test_a_joint_pay_off_is_found_for_slopes_within_reach() -> None:
+    for law in (pure_law(1.0), pure_law(0.01), pure_law(1.0, 20)):
+        for up, down, cap in ((0.2, 0.3, 4.0), (0.7, 0.6, 12.0), (0.5, 0.0, 3.0), (0.02, 0.03, 1.0)):
+            found = joint_of_slopes(law, up * law.budget, down * law.budget, cap)
+            assert math.isfinite(found.cost)
+            assert found.tangent * found.up == pytest.approx(up * law.budget, rel=1e-5)
+            direct = joint(law, found.up, found.down, cap)
+            assert direct.tangent == pytest.approx(found.tangent, rel=1e-9)
+            assert direct.cost == pytest.approx(found.cost, abs=1e-12)
+        assert joint_of_slopes(law, 3.0 * law.budget, 3.0 * law.budget, 5.0).cost == math.inf

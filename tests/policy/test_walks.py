@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import pytest
 
-from bestarm.policy.coin.walks import INEXACT, Noise, beyond, log_mean, noise_in, place
+from bestarm.policy.evidence.walks import INEXACT, Noise, beyond, log_mean, noise_in, place
 from bestarm.release.laws import local_law, no_privacy, pure_law
 
 

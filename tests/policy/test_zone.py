@@ -13,10 +13,10 @@ from scipy.stats import binom
 
 import bestarm as ba
 from bestarm.policy.algorithm import UNDECIDED
-from bestarm.policy.coin import zone_bets
-from bestarm.policy.coin.belief import Belief, learn_sum, observe
-from bestarm.policy.coin.bets import factors
-from bestarm.policy.coin.pairs import (
+from bestarm.policy.evidence import zone_bets
+from bestarm.policy.evidence.belief import Belief, learn_sum, observe
+from bestarm.policy.evidence.bets import factors
+from bestarm.policy.evidence.pairs import (
     Zone,
     ZoneConstants,
     allot,
@@ -25,9 +25,9 @@ from bestarm.policy.coin.pairs import (
     recommended,
     zone_constants,
 )
-from bestarm.policy.coin.zone import extent_zone, open_zone, settle_zone
-from bestarm.policy.coin.zone_bets import bets_on_walk, log_difference, log_sums, log_walk, slopes_for
-from bestarm.policy.coin.zone_plan import first_stake, plan_zone
+from bestarm.policy.evidence.zone import extent_zone, open_zone, settle_zone
+from bestarm.policy.evidence.zone_bets import bets_on_walk, log_difference, log_sums, log_walk, slopes_for
+from bestarm.policy.evidence.zone_plan import first_stake, plan_zone
 from bestarm.policy.stages import enter_opening, enter_people, new_stages, round_weights
 from bestarm.release.laws import Law, no_privacy, pure_law, zcdp_law
 

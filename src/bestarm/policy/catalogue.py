@@ -9,8 +9,8 @@ from bestarm.errors import InputError
 from bestarm.policy import elimination, explain, fixed, sampling, standings, stopping
 from bestarm.policy.algorithm import Algorithm, Batched, Staged, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
-from bestarm.policy.coin import evidence as coin
-from bestarm.policy.coin import report as coin_report
+from bestarm.policy.evidence import joined as coin
+from bestarm.policy.evidence import report as coin_report
 
 PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"

@@ -31,6 +31,13 @@ ALIKE: Final = 1e-6
 ROUNDED_UP: Final = 1e-8
 """Added to log H(0), above the error that the division leaves."""
 
+STEEPEST: Final = 40.0
+"""`joint_of_slopes` looks for no steepness beyond this multiple of the slopes."""
+ATTEMPTS: Final = 60
+"""After so many, there is no such pay-off; it is found within ten or so."""
+SAME_SLOPE: Final = 1e-10
+"""Relative error of a slope. The tangent is then off by its square, at most, which `ROUNDED_UP` covers."""
+
 
 class Joint(NamedTuple):
     """The pay-off of two releases (`down` = 0: of one)."""
@@ -91,6 +98,38 @@ def joint(law: Law, up: float, down: float, cap: float) -> Joint:
         tail = scale * (fast * tail - slow * tail_fast)
     soft = law.step * math.sqrt((up * up + down * down) / 6.0)
     return Joint(up, down, held, soft, math.log(whole) + ROUNDED_UP, 1.0 - tail / whole)
+
+
+@rule(inline=False)
+def joint_of_slopes(law: Law, up: float, down: float, cap: float) -> Joint:
+    """The pay-off with this cap whose slopes are `up` and `down`; of infinite cost if there is none.
+
+    The lower the cap, the steeper the pay-off has to be to have these slopes. Steepness and slope rise together.
+    """
+    if law.kind != PURE or cap == math.inf:
+        return joint(law, up, down, cap)
+    low = 1.0
+    high = STEEPEST
+    scale = low
+    found = joint(law, up, down, cap)
+    before = scale
+    short_before = 0.0
+    for attempt in range(ATTEMPTS):
+        short = 1.0 - scale * found.tangent
+        if abs(short) < SAME_SLOPE:
+            return Joint(found.up, found.down, found.cap, found.soft, found.cost, 1.0 / scale)
+        if short > 0.0:
+            low = scale
+        else:
+            high = scale
+        rise = (short_before - short) / (scale - before) if attempt > 0 and scale != before else 0.5
+        before = scale
+        short_before = short
+        scale = scale + short / rise if rise > 0.0 else high
+        if not low < scale < high:
+            scale = 0.5 * (low + high)
+        found = joint(law, scale * up, scale * down, cap)
+    return Joint(up, down, cap, 0.0, math.inf, 1.0)
 
 
 @rule

@@ -102,9 +102,9 @@ def make_scenario(
 
     The fixed design is planned with the base rate it will meet, the second best mean, unless another is given.
     """
-    if base is None and resolve(algorithm).needs_base:
-        base = sorted(instance.means)[-2]
     chosen = find(algorithm)
+    if base is None and chosen.needs_base:
+        base = sorted(instance.means)[-2]
     design = Design.make(
         arms=instance.arms,
         delta=delta,

@@ -285,7 +285,7 @@ TRIALS: Final = (
         released_early,
         defect.REPLAY,
         defect.FOLLOWED,
-        ("tests/trial/test_follow_up.py", "-k", "not postgres"),
+        ("tests/trial/test_follow_up.py::test_looking_makes_the_releases_that_are_due[sqlite]",),
     ),
     Planted(
         "local re-tell redrawn",

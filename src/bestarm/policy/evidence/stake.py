@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from bestarm.policy.coin.bets import JointBet, joint_on_difference, joint_on_sums, slope_of_rival
-from bestarm.policy.coin.constants import CoinConstants
-from bestarm.policy.coin.memory import Memory, lead, spread_between
+from bestarm.policy.evidence.bets import JointBet, joint_on_difference, joint_on_sums, slope_of_rival
+from bestarm.policy.evidence.constants import CoinConstants
+from bestarm.policy.evidence.memory import Memory, lead, spread_between
 from bestarm.policy.record import FloatArray
-from bestarm.release.joint import joint
-from bestarm.release.laws import PURE
+from bestarm.release.joint import Joint, joint, joint_of_slopes
+from bestarm.release.laws import PURE, bet_cap
 from bestarm.rules import rule
 
 BALANCING: Final = 3
@@ -23,6 +23,10 @@ LEAST_CAP: Final = 1e-3
 """Caps are at least this high, in nats."""
 WIDE: Final = 0.35
 NARROWER: Final = 0.4
+BELOW_NOISE: Final = 0.9
+"""Share of the largest slope for which noise has a mean that a search starts from at most."""
+STEEPEST_PLAIN: Final = 3.0
+"""The slope it starts from at most where noise sets no limit."""
 ENOUGH: Final = 1e-3
 """Relative steps of the search, how much smaller they become when they gain less nats than this."""
 
@@ -72,7 +76,7 @@ def bet_of(constants: CoinConstants, prospect: Prospect, steep: float, cap: floa
     for _ in range(BALANCING):
         slope = slope_of_rival(pays.tangent * steep, prospect.ratio, prospect.pivot, 0.0)
         if slope == math.inf or not pays.tangent > 0.0:
-            break
+            return joint_on_sums(Joint(steep, steep, cap, 0.0, math.inf, 1.0), prospect.ratio, 0.0)
         pays = joint(constants.law, steep, slope / pays.tangent, cap)
         if cap == math.inf:
             break
@@ -190,13 +194,34 @@ def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, round
         shift += prospect.rivals * gap / (1.0 + prospect.ratio)
         chance += prospect.rivals * prospect.sampling
     scale = math.sqrt(0.5 * constants.noise)
-    best = climb(constants, prospect, views, shift / (chance + 2.0 * scale * scale), math.inf, rounds)
+    steep = min(shift / (chance + 2.0 * scale * scale), steepest_plain(constants, prospect))
+    narrow = prospect.ratio * (1.0 - prospect.pivot) - prospect.pivot
+    if narrow > 0.0 and not prospect.difference:  # beyond, one success of the rival would cost everything
+        steep = min(steep, tuning.boldest * math.log1p(1.0 / narrow))
+    best = climb(constants, prospect, views, steep, math.inf, rounds)
     if constants.law.kind == PURE:
         releases = 1.0 if prospect.difference else 2.0
         steep = min(shift / (chance + (1.0 if prospect.difference else 1.4) * scale * scale), tuning.steepest / scale)
         cap = max(steep * math.hypot(releases * shift, tuning.kink * releases * scale), LEAST_CAP)
         best = better(best, climb(constants, prospect, views, steep, cap, rounds))
     return best
+
+
+@rule
+def steepest_plain(constants: CoinConstants, prospect: Prospect) -> float:
+    """About the steepest bet without a cap that there is.
+
+    Both slopes have to stay below what the noise allows; and where outcomes are nearly all 0 the rival's slope grows
+    without bounds while the champion's is still small, so that a search from beyond would find no bet anywhere near.
+    """
+    most = min(BELOW_NOISE * bet_cap(constants.law), STEEPEST_PLAIN)
+    if prospect.difference:
+        return most
+    grown = math.exp(most)
+    t = (grown - 1.0) / (prospect.pivot + grown * (1.0 - prospect.pivot))
+    if prospect.ratio <= prospect.pivot * t:
+        return most
+    return min(most, math.log1p(t / (prospect.ratio - prospect.pivot * t)))
 
 
 @rule(inline=False)
@@ -221,6 +246,37 @@ def climb(
         if best.worth <= before + ENOUGH:
             wide *= NARROWER
     return best
+
+
+@rule(inline=False)
+def reshape(constants: CoinConstants, prospect: Prospect, views: Views, bet: JointBet) -> JointBet:
+    """The bet of the same slopes whose cap suits the sizes in `prospect`, if there are more or fewer people than the
+    slopes were chosen for. Slopes are fixed beforehand; the shape may look at the sizes."""
+    if bet.pays.cap == math.inf:
+        return bet
+    held = Candidate(bet, bet.pays.up, bet.pays.cap, worth(constants, prospect, views, bet))
+    held = better(held, with_cap(constants, prospect, views, bet, math.inf))
+    for _ in range(2):
+        if held.cap < math.inf:
+            held = better(held, with_cap(constants, prospect, views, bet, cap_at_line(prospect, held)))
+    wide = WIDE
+    for _ in range(constants.tuning.reshapings):
+        before = held.worth
+        if held.cap < math.inf:
+            held = better(held, with_cap(constants, prospect, views, bet, held.cap * (1.0 + wide)))
+            held = better(held, with_cap(constants, prospect, views, bet, held.cap / (1.0 + wide)))
+        if held.worth <= before + ENOUGH:
+            wide *= NARROWER
+    return held.bet
+
+
+@rule
+def with_cap(constants: CoinConstants, prospect: Prospect, views: Views, bet: JointBet, cap: float) -> Candidate:
+    """The bet of the same slopes with another cap."""
+    down = 0.0 if prospect.difference else bet.down
+    pays = joint_of_slopes(constants.law, bet.up, down, cap)
+    other = JointBet(pays, bet.up, bet.down, bet.factors)
+    return Candidate(other, pays.up, cap, worth(constants, prospect, views, other))
 
 
 @rule

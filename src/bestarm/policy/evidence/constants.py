@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bestarm.policy.coin.tuning import Tuning
+from bestarm.policy.evidence.tuning import Tuning
 from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray
 from bestarm.release.laws import Law, noise_variance

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bestarm.policy.algorithm import UNDECIDED
-from bestarm.policy.coin.bets import JointBet, log_joint
-from bestarm.policy.coin.constants import CoinConstants
-from bestarm.policy.coin.memory import (
+from bestarm.policy.evidence.bets import JointBet, log_joint
+from bestarm.policy.evidence.constants import CoinConstants
+from bestarm.policy.evidence.memory import (
     Memory,
     arms_in,
     best_but,
@@ -22,10 +22,10 @@ from bestarm.policy.coin.memory import (
     outcome_variance,
     spread_between,
 )
-from bestarm.policy.coin.plan import HALVES, cash_of, needed, plan_stage, pooled
-from bestarm.policy.coin.stake import Prospect, Views, choose_bet, focus, look
+from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled
+from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, focus, look, reshape
 from bestarm.policy.record import FloatArray, IntArray
-from bestarm.policy.stages import Openings, Stages, new_stages
+from bestarm.policy.stages import Openings, Stages, is_open, new_stages, newest_slot
 from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
 
@@ -37,6 +37,7 @@ class Scratch(NamedTuple):
     """Work space."""
 
     size: FloatArray
+    enrolled: FloatArray
     gained: FloatArray
     champions: IntArray
     shares: FloatArray
@@ -44,11 +45,10 @@ class Scratch(NamedTuple):
 
 
 class Stake(NamedTuple):
-    """A bet, its reference point and the share of the wealth that is kept out of it."""
+    """A bet and what it was chosen for, the share of the wealth that is kept out of it included."""
 
     bet: JointBet
-    pivot: float
-    cash: float
+    prospect: Prospect
 
 
 class Coin(NamedTuple):
@@ -68,6 +68,7 @@ def start_coin(constants: CoinConstants) -> Coin:
         Scratch(
             np.zeros(constants.arms),
             np.zeros(constants.arms),
+            np.zeros(constants.arms),
             np.zeros(MOST_CHAMPIONS, np.int64),
             np.zeros(MOST_CHAMPIONS),
             Views(np.zeros(constants.gaps.size), np.zeros(constants.gaps.size)),
@@ -79,7 +80,8 @@ def start_coin(constants: CoinConstants) -> Coin:
 def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
     """Plan the next stage and write its opening."""
     size = state.scratch.size
-    course = plan_stage(constants, state.memory, state.scratch.views, size)
+    count_enrolled(state)
+    course = plan_stage(constants, state.memory, state.scratch.enrolled, state.scratch.views, size)
     total = 0.0
     for arm in range(constants.arms):
         total += size[arm]
@@ -93,8 +95,23 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
 
 @rule(inline=False)
 def extent(state: Coin, constants: CoinConstants, people: int) -> int:
-    """The size that the plan would now give a stage."""
-    return int(plan_stage(constants, state.memory, state.scratch.views, state.scratch.size).people)
+    """The size that the plan would now give a stage, but not much more than it was planned for: its weights, its form
+    and its bets were meant for that, and a stage that opens afresh has better ones."""
+    scratch = state.scratch
+    count_enrolled(state)
+    people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.views, scratch.size).people
+    planned = float(state.stages.openings.planned[newest_slot(state.stages)])
+    return int(min(people_now, constants.tuning.stretch * planned))
+
+
+@rule
+def count_enrolled(state: Coin) -> None:
+    """People on each arm in all stages but the open one."""
+    stages = state.stages
+    for arm in range(stages.assigned.size):
+        state.scratch.enrolled[arm] = stages.assigned[arm]
+        if is_open(stages):
+            state.scratch.enrolled[arm] -= stages.size[newest_slot(stages), arm]
 
 
 @rule
@@ -139,19 +156,37 @@ def stake(
     look(constants, memory, a, b, variance, 0.0, views)
     focus(constants, views, i)
     found = choose_bet(constants, prospect, views, constants.tuning.rounds)
-    return Stake(found.bet, prospect.pivot, prospect.cash)
+    return Stake(found.bet, prospect)
 
 
 @rule
-def payoff(placed: Stake, stages: Stages, slot: int, a: int, b: int, values: FloatArray) -> float:
+def fitted(constants: CoinConstants, placed: Stake, sizes: tuple[float, float], views: Views) -> JointBet:
+    """The bet in the shape that suits the sizes. Its slopes, and all else that was staked, are as they were."""
+    planned = placed.prospect.champions + placed.prospect.rivals
+    if abs(sizes[0] + sizes[1] - planned) <= constants.tuning.unlike * planned:
+        return placed.bet
+    before = placed.prospect
+    now = Prospect(
+        sizes[0], sizes[1], before.ratio, before.pivot, before.sampling, before.difference, before.cash, before.need
+    )
+    return reshape(constants, now, views, placed.bet)
+
+
+@rule
+def payoff(
+    constants: CoinConstants, placed: Stake, stages: Stages, slot: int, a: int, b: int, values: FloatArray, views: Views
+) -> float:
     """What a stake of 1 has become."""
     sizes = (float(stages.size[slot, a]), float(stages.size[slot, b]))
+    bet = fitted(constants, placed, sizes, views)
+    pivot = placed.prospect.pivot
+    cash = placed.prospect.cash
     if stages.openings.difference[slot] == 1:
         value = values[0] if stages.openings.champion[slot] == a else -values[0]
-        gain = log_joint(placed.bet, placed.pivot, sizes, (value, 0.0))
+        gain = log_joint(bet, pivot, sizes, (value, 0.0))
     else:
-        gain = log_joint(placed.bet, placed.pivot, sizes, (values[a], values[b]))
-    return placed.cash + (1.0 - placed.cash) * math.exp(min(gain, MOST_CAP))
+        gain = log_joint(bet, pivot, sizes, (values[a], values[b]))
+    return cash + (1.0 - cash) * math.exp(min(gain, MOST_CAP))
 
 
 @rule
@@ -201,7 +236,11 @@ def log_gain(state: Coin, constants: CoinConstants, slot: int, b: int, values: F
             share = scratch.shares[k] / total
             for i in range(constants.gaps.size):
                 placed = stake(constants, state.memory, state.stages.openings, slot, a, b, share, i, scratch.views)
-                won += share * payoff(placed, state.stages, slot, a, b, values) / constants.gaps.size
+                won += (
+                    share
+                    * payoff(constants, placed, state.stages, slot, a, b, values, scratch.views)
+                    / constants.gaps.size
+                )
     return math.log(won) if won > 0.0 else 0.0
 
 

@@ -34,7 +34,7 @@ class ZoneTuning(NamedTuple):
     product_noise: float = 1.2
     """Later stages whose bets are products, likewise."""
     walk_chance: float = 0.31
-    walk_noise: float = 1.0
+    walk_noise: float = 1.25
     """Later stages whose bets are walks, likewise."""
     later: float = 0.785
     """Later stages, as a share of these shares."""

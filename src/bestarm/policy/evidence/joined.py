@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bestarm.policy.coin import policy as single
-from bestarm.policy.coin import zone as paired
-from bestarm.policy.coin.constants import CoinConstants, coin_constants
-from bestarm.policy.coin.memory import Memory
-from bestarm.policy.coin.pairs import Pairs, Zone, ZoneConstants, new_pairs, new_scratch, recommended, zone_constants
-from bestarm.policy.coin.pairs import Scratch as PairScratch
-from bestarm.policy.coin.policy import Coin
-from bestarm.policy.coin.policy import Scratch as SingleScratch
-from bestarm.policy.coin.zone_plan import first_stake
+from bestarm.policy.evidence import policy as single
+from bestarm.policy.evidence import zone as paired
+from bestarm.policy.evidence.constants import CoinConstants, coin_constants
+from bestarm.policy.evidence.memory import Memory
+from bestarm.policy.evidence.pairs import (
+    Pairs,
+    Zone,
+    ZoneConstants,
+    new_pairs,
+    new_scratch,
+    recommended,
+    zone_constants,
+)
+from bestarm.policy.evidence.pairs import Scratch as PairScratch
+from bestarm.policy.evidence.policy import Coin
+from bestarm.policy.evidence.policy import Scratch as SingleScratch
+from bestarm.policy.evidence.zone_plan import first_stake
 from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import Stages

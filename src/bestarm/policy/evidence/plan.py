@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from bestarm.policy.coin.constants import CoinConstants
-from bestarm.policy.coin.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
-from bestarm.policy.coin.stake import Prospect, Views, choose_bet, look
+from bestarm.policy.evidence.constants import CoinConstants
+from bestarm.policy.evidence.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
+from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look
 from bestarm.policy.record import FloatArray
 from bestarm.rules import rule
 
@@ -65,8 +65,14 @@ class Offer(NamedTuple):
 
 
 @rule(inline=False)
-def best_offer(constants: CoinConstants, memory: Memory, views: Views, leader: int, b: int, difference: bool) -> Offer:
-    """The size that should bring most evidence for its number of people, on average over what is believed."""
+def best_offer(
+    constants: CoinConstants, memory: Memory, enrolled: float, views: Views, leader: int, b: int, difference: bool
+) -> Offer:
+    """The size that should bring most evidence for its number of people, on average over what is believed.
+
+    `enrolled` people are on b in earlier stages. While some of their outcomes are awaited the stage is not small:
+    otherwise there would soon be many, each with its own noise.
+    """
     tuning = constants.tuning
     cash = cash_of(constants, memory, leader, b)
     need = needed(constants, memory, b, cash)
@@ -75,7 +81,9 @@ def best_offer(constants: CoinConstants, memory: Memory, views: Views, leader: i
     look(constants, memory, leader, b, variance, tuning.thrift, views)
     sampling = HALVES if difference else variance
     low = max(1.0, tuning.least_growth * memory.people[b])
-    high = max(2.0, (tuning.growth - 1.0) * memory.people[b])
+    if enrolled > memory.people[b]:
+        low = max(low, tuning.blind_growth * enrolled)
+    high = max(2.0 * low, (tuning.growth - 1.0) * memory.people[b])
     best = Offer(high, -math.inf)
     for k in range(SIZES):
         size = low * (high / low) ** (k / (SIZES - 1.0))
@@ -95,23 +103,27 @@ def first_size(constants: CoinConstants) -> float:
 
 
 @rule(inline=False)
-def plan_stage(constants: CoinConstants, memory: Memory, views: Views, size: FloatArray) -> Course:
+def plan_stage(
+    constants: CoinConstants, memory: Memory, enrolled: FloatArray, views: Views, size: FloatArray
+) -> Course:
     """Writes the people that each arm should get into `size`."""
     arms = constants.arms
     leader = best_but(memory, -1)
-    if memory.people[leader] == 0.0:
-        for arm in range(arms):
-            size[arm] = first_size(constants)
-        return Course(arms * first_size(constants), False, leader)
     tuning = constants.tuning
+    if memory.people[leader] == 0.0:
+        total = 0.0
+        for arm in range(arms):
+            size[arm] = max(first_size(constants), tuning.blind_growth * enrolled[arm])
+            total += size[arm]
+        return Course(float(math.ceil(total)), False, leader)
     difference = False
     top = 1.0
     for b in range(arms):
         size[b] = 0.0
         if b != leader and is_in(memory, b):
-            offer = best_offer(constants, memory, views, leader, b, False)
+            offer = best_offer(constants, memory, enrolled[b], views, leader, b, False)
             if arms_in(memory) == 2:
-                other = best_offer(constants, memory, views, leader, b, True)
+                other = best_offer(constants, memory, enrolled[b], views, leader, b, True)
                 difference = other.yields > offer.yields
                 offer = other if difference else offer
             size[b] = offer.size

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bestarm.policy.algorithm import UNDECIDED, Standing
-from bestarm.policy.coin.evidence import Evidence, EvidenceConstants, over
-from bestarm.policy.coin.memory import best_but
+from bestarm.policy.evidence.joined import Evidence, EvidenceConstants, over
+from bestarm.policy.evidence.memory import best_but
 
 
 def standings(state: Evidence, constants: EvidenceConstants) -> list[Standing]:

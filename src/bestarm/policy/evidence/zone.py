@@ -6,14 +6,18 @@ The accounts are those of `pairs`, sizes come from `zone_plan`, bets from `zone_
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from bestarm.policy.coin.belief import learn_difference, learn_sum
-from bestarm.policy.coin.pairs import Zone, ZoneConstants, allot, choose_leader, strike_out
-from bestarm.policy.coin.zone_bets import bets_on_walk, log_difference, log_sums, log_walk
-from bestarm.policy.coin.zone_plan import plan_zone
+from bestarm.policy.evidence.belief import learn_difference, learn_sum
+from bestarm.policy.evidence.pairs import Zone, ZoneConstants, allot, choose_leader, strike_out
+from bestarm.policy.evidence.zone_bets import bets_on_walk, log_difference, log_sums, log_walk
+from bestarm.policy.evidence.zone_plan import plan_zone
 from bestarm.policy.record import FloatArray
-from bestarm.policy.stages import OPENED, PENDING
+from bestarm.policy.stages import OPENED, PENDING, RELEASED
 from bestarm.rules import rule
+
+SET_APART: Final = 1.05
+"""What makes two weights differ enough not to be taken for equal."""
 
 
 @rule(inline=False)
@@ -21,6 +25,10 @@ def open_zone(zone: Zone, constants: ZoneConstants, slot: int) -> None:
     """Plan the next stage and write its opening."""
     size = zone.scratch.size
     course = plan_zone(constants, zone.pairs, size)
+    if zone.stages.progress[OPENED] - zone.stages.progress[RELEASED] >= PENDING - 1:
+        # The stage in the last place may be extended until news comes. A walk needs a size that is fixed from the
+        # beginning, so there must be none: it is bet on for arms of equal weights only.
+        size[zone.pairs.leader[0]] *= SET_APART
     total = 0.0
     for arm in range(constants.arms):
         total += size[arm]

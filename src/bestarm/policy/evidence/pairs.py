@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bestarm.policy.algorithm import UNDECIDED
-from bestarm.policy.coin.belief import Belief, new_belief, spread_between
-from bestarm.policy.coin.zone_tuning import ZoneTuning
+from bestarm.policy.evidence.belief import Belief, new_belief, spread_between
+from bestarm.policy.evidence.zone_tuning import ZoneTuning
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.policy.stages import Stages
 from bestarm.release.laws import Law, noise_variance

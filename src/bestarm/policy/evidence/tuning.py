@@ -17,13 +17,13 @@ class Tuning(NamedTuple):
     """People on an arm in the first stage where there is no noise."""
     first_noises: float = 6.0
     """People on an arm in the first stage for every standard deviation of the noise."""
-    prior_spread: float = 0.15
+    prior_spread: float = 0.2
     """Standard deviation of an arm's mean around the level of all, before the first release."""
 
     # Bets
     cash: float = 0.08
     """Share of the wealth that is never staked."""
-    doubt: float = 0.0
+    doubt: float = 0.3
     """Share that is kept where a champion does not lead at all; a lead of so many standard deviations reduces it."""
     doubt_lead: float = 1.0
     lean: float = 0.0
@@ -50,6 +50,8 @@ class Tuning(NamedTuple):
     """Nats short of the line at which this is mostly lost."""
     steepest: float = 2.4
     """Steepness at which the search for a bet starts at most, over the noise's scale."""
+    boldest: float = 0.7
+    """The same over what would stake everything on the rival's having no success."""
     kink: float = 1.2
     """Least distance of a curve's cap from the reference point where the search starts, in noise scales."""
     two_noises: float = 0.6
@@ -61,15 +63,23 @@ class Tuning(NamedTuple):
     """Champions with less than this share of those before them are left out."""
     rounds: int = 4
     """Rounds of the search for a bet."""
+    reshapings: int = 4
+    """The same for a cap that suits the sizes."""
+    unlike: float = 0.1
+    """Bets keep their shape while sizes are within this share of what was planned."""
 
     # Sizes
-    growth: float = 4.0
+    growth: float = 3.0
     """A stage brings an arm's people to at most this multiple."""
-    least_growth: float = 0.08
+    least_growth: float = 0.05
     """A stage brings an arm at least this share of what it has."""
+    blind_growth: float = 0.3
+    """A stage that opens while outcomes are awaited brings an arm at least this share of all that were enrolled."""
+    stretch: float = 1.0
+    """A stage is extended to at most this multiple of what it was planned for."""
     planning_rounds: int = 0
     """Rounds of the search for a bet when sizes are tried out."""
-    cover: float = 0.15
+    cover: float = 0.25
     """A rival gets at least this share of the largest."""
     power_chance: float = 2.0
     power_noise: float = 8.0

@@ -94,7 +94,7 @@ def spread_between(memory: Memory, a: int, b: int) -> float:
 @rule
 def lead(memory: Memory, a: int, b: int) -> float:
     """By how much a is believed to be better; beliefs may lie beyond 0 and 1, means do not."""
-    return min(max(memory.mean[a], 0.0), 1.0) - min(max(memory.mean[b], 0.0), 1.0)
+    return float(min(max(memory.mean[a], 0.0), 1.0) - min(max(memory.mean[b], 0.0), 1.0))
 
 
 @rule

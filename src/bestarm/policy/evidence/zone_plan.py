@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from bestarm.policy.coin.belief import Belief, spread_between, variance_of_outcome
-from bestarm.policy.coin.pairs import Pairs, ZoneConstants
+from bestarm.policy.evidence.belief import Belief, spread_between, variance_of_outcome
+from bestarm.policy.evidence.pairs import Pairs, ZoneConstants
 from bestarm.policy.record import FloatArray
 from bestarm.release.laws import PURE, ZCDP
 from bestarm.rules import rule
@@ -89,12 +89,20 @@ def first_variance(constants: ZoneConstants) -> float:
     return 0.5 * constants.zone * (1.0 - constants.zone) + constants.tuning.least_variance
 
 
+@rule
+def is_first_difference(constants: ZoneConstants, people: float) -> bool:
+    """Whether the first stage is released as a difference: of two arms, where noise matters."""
+    return constants.arms == 2 and constants.noise > constants.tuning.difference * people * 0.25
+
+
 @rule(inline=False)
 def first_size(constants: ZoneConstants) -> float:
     """People on each arm in the first stage. Where sampling matters it is small, since the level is not known."""
     tuning = constants.tuning
     need = constants.threshold + math.log(constants.arms - 1.0)
     whole = decisive_size(constants, need, constants.zone, first_variance(constants), False)
+    if is_first_difference(constants, whole):
+        whole = decisive_size(constants, need, constants.zone, first_variance(constants), True)
     noisy = share_of_noise(constants, whole, first_variance(constants))
     size = (tuning.first_chance + (tuning.first_noise - tuning.first_chance) * noisy) * whole
     return math.ceil(max(tuning.fewest, size))
@@ -136,7 +144,7 @@ def plan_zone(constants: ZoneConstants, pairs: Pairs, size: FloatArray) -> Cours
     if pairs.belief.people[leader] == 0.0:
         for arm in range(arms):
             size[arm] = first_size(constants)
-        difference = arms == 2 and constants.noise > tuning.difference * size[0] * 0.25
+        difference = is_first_difference(constants, size[0])
         return Course(min(arms * size[0], LARGEST), difference)
     for _ in range(2):
         top = 1.0

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from bestarm.policy.coin.belief import Belief, copy_belief, learn_sum, observe, variance_of_outcome
-from bestarm.policy.coin.bets import factors, slope_of_rival
-from bestarm.policy.coin.pairs import Zone, ZoneConstants
-from bestarm.policy.coin.walks import INEXACT, log_mean, noise_in, place
-from bestarm.policy.coin.zone_plan import expected_gap, is_walk, level_between, variance_between
+from bestarm.policy.evidence.belief import Belief, copy_belief, learn_sum, observe, variance_of_outcome
+from bestarm.policy.evidence.bets import factors, slope_of_rival
+from bestarm.policy.evidence.pairs import Zone, ZoneConstants
+from bestarm.policy.evidence.walks import INEXACT, log_mean, noise_in, place
+from bestarm.policy.evidence.zone_plan import expected_gap, is_walk, level_between, variance_between
 from bestarm.policy.record import FloatArray
 from bestarm.release.curves import curve_of_slope, log_value
 from bestarm.release.laws import PURE
