@@ -208,7 +208,7 @@ def assumptions(view: PublicView) -> list[str]:
         said = [
             "The verdict: every participant's arm is a fair coin with the stage's announced weights, and nobody's "
             "outcome depends on the arm of somebody enrolled later. Outcomes may drift and depend on each other.",
-            "Estimates and intervals of single arms: an arm's outcomes are independent, and their mean does not change.",
+            "Estimates and intervals of single arms: an arm's outcomes are independent and of constant mean.",
         ]
     else:
         said = ["Outcomes of an arm are independent, with a mean that does not change during the trial."]
