@@ -218,3 +218,19 @@ def test_live_trials_refuse_seeded_noise(sqlite_place: str) -> None:
 def test_designs_that_cannot_be(tmp_path: Path, changes: dict[str, object]) -> None:
     with pytest.raises(InputError):
         make(tmp_path / "trials.db", **changes)
+
+
+def test_under_local_privacy_an_outcome_told_again_keeps_its_answer(sqlite_place: str) -> None:
+    # Were answers drawn again, none of the 90 would change with a chance of .61^90, which is below 1e-18.
+    trial = Trial.create(sqlite_place, name="t", arms=["a", "b"], epsilon=1, delta="0.1", privacy="local")
+    people = [str(asked.id) for asked in trial.ask_many([f"person {n}" for n in range(30)])]
+
+    def answers() -> list[int | None]:
+        with open_store(sqlite_place).reading("t") as reading:
+            return [assignment.value for assignment in reading.assignments()]
+
+    trial.tell_many([(who, 1) for who in people])
+    first = answers()
+    for _ in range(3):
+        assert trial.tell_many([(who, 1) for who in people]) == ["already recorded"] * 30
+        assert answers() == first

@@ -85,7 +85,9 @@ def test_corrections_count_until_the_batch_closes(place: str) -> None:
     trial.tell(second, 0)
     with pytest.raises(InputError, match="reason"):
         trial.correct(second, 1, " ")
-    assert trial.correct(second, 1, "misread", actor="nurse") == "corrected"
+    # Twice, and away from 1 as well: what was there before has to be taken off.
+    for outcome in (1, 0.5, 1):
+        assert trial.correct(second, outcome, "misread", actor="nurse") == "corrected"
     trial.tell(first, 0)
     assert values(trial) == [("a", 0), ("b", 1)]
     assert trial.correct(second, 0, "misread again") == "late"

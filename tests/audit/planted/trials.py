@@ -285,14 +285,14 @@ TRIALS: Final = (
         released_early,
         defect.REPLAY,
         defect.FOLLOWED,
-        ("tests/trial/test_follow_up.py", "-k", "not postgres"),
+        ("tests/trial/test_follow_up.py::test_looking_makes_the_releases_that_are_due[sqlite]",),
     ),
     Planted(
         "local re-tell redrawn",
         redrawn_when_told_again,
         defect.REPLAY,
         LOCALLY,
-        ("tests/trial/test_ask_tell.py", "tests/trial/test_late_answers.py", "-k", "not postgres"),
+        ("tests/trial/test_ask_tell.py", "-k", "local"),
     ),
     Planted("a withdrawn outcome left in the sum", withdrawn_left_in, defect.REPLAY, tests=WITHDRAWALS),
 )

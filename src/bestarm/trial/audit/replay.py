@@ -79,6 +79,7 @@ class Run:
         forced: Sequence[int] | None = None,
     ) -> None:
         self.design = rules.design
+        self._rules = rules
         self.clock = Clock()
         self.trial = WatchedTrial.begin(store, rules, chances.key, noise, self.clock, chances.seed)
         self.trial.watched.forced = forced
@@ -194,7 +195,7 @@ class Run:
         with TemporaryDirectory() as folder:
             paths = {**self.trial.report(folder), **self.trial.export_public(folder)}
             self.transcript.files = {name: Path(path).read_text(encoding="utf-8") for name, path in paths.items()}
-            checked = verify_public(folder, algorithm=self.trial._rules.algorithm)
+            checked = verify_public(folder, algorithm=self._rules.algorithm)
         self.trial.close()
         if not checked.ok:
             self.transcript.found.append(f"Decisions do not follow from what is public: {checked.problem}")
