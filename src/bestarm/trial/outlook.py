@@ -38,6 +38,7 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
         estimates=estimates_of(rules.design, releases),
         standings=standings,
         differences=differences_of(rules.design, stages, leader_of(standings)) if standings else [],
+        by_coins=fold.course.foreseen,
         coins=coins_of(stages) if stages else None,
         explanation=rules.algorithm.explain(fold.state, rules.constants, labels),
         verdict=verdict_of(rules, fold.book),

@@ -84,6 +84,8 @@ class PublicView:
     standings: list[Standing]
     differences: list[Difference]
     """The leader against each rival; empty for algorithms without coins, and before the first release."""
+    by_coins: bool
+    """Whether everybody's arm is a coin of their own, as algorithms with coins have it."""
     coins: SampleRatio | None
     """Whether the coins fell as announced; None for algorithms without coins, and before the first stage."""
     explanation: str
@@ -164,7 +166,7 @@ def ledger_of(view: PublicView) -> Ledger:
         trial=view.name,
         privacy=view.design.privacy.model,
         releases=tuple(lines),
-        assumptions=tuple(assumptions(view.design)),
+        assumptions=tuple(assumptions(view)),
         **_spent(view),
     )
 
@@ -199,9 +201,17 @@ def _spent(view: PublicView) -> dict[str, Any]:
     return {"epsilon_spent": _number(cost), "epsilon_exact": cost, "promised": promised, "why": why}
 
 
-def assumptions(design: Design) -> list[str]:
+def assumptions(view: PublicView) -> list[str]:
     """What the promises rest on, in words."""
-    said = ["Outcomes of an arm are independent, with a mean that does not change during the trial."]
+    design = view.design
+    if view.by_coins:
+        said = [
+            "The verdict: every participant's arm is a fair coin with the stage's announced weights, and nobody's "
+            "outcome depends on the arm of somebody enrolled later. Outcomes may drift and depend on each other.",
+            "Estimates and intervals of single arms: an arm's outcomes are independent and of constant mean.",
+        ]
+    else:
+        said = ["Outcomes of an arm are independent, with a mean that does not change during the trial."]
     if design.follow_up is None:
         said.append("When an outcome arrives does not depend on what it is (there is no fixed follow-up).")
     else:
@@ -211,7 +221,7 @@ def assumptions(design: Design) -> list[str]:
     else:
         constant = design.withdrawal[len("impute:") :]
         said.append(f"A missing outcome counts as {constant}; an arm's mean is that of outcomes so completed.")
-    if design.contributions > 1:
+    if design.contributions > 1 and not view.by_coins:
         said.append(f"A person has up to {design.contributions} outcomes, which are independent given the arms.")
     return said
 

@@ -152,7 +152,7 @@ def _terms(terms: dict[str, str | None]) -> str:
 
 
 def _assumed(view: PublicView) -> str:
-    items = "".join(f"<li>{escape(said)}</li>" for said in assumptions(view.design))
+    items = "".join(f"<li>{escape(said)}</li>" for said in assumptions(view))
     return _section("What this rests on", f"<ul>{items}</ul>")
 
 
