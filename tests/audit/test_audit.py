@@ -32,7 +32,8 @@ def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_policy_survives_replay(name: str) -> None:
-    rules = rules_of({"algorithm": name, "epsilon": "1"})
+    needs = {"difference": "0.3", "base": "0.5"} if name == "fixed" else {}
+    rules = rules_of({"algorithm": name, "epsilon": "1"} | needs)
     for seed in (1, 2):
         assert replay(rules, 30, seed, None, seed == 2, 1.0, MemoryStore).found == []
 
@@ -61,11 +62,11 @@ def test_the_smallest_budgets_are_examined_with_either_source(given: dict[str, o
 
 
 def test_the_whole_audit() -> None:
-    found = audit("uniform", 1, runs=2000, seed=3)
+    found = audit("uniform", 1, runs=16_000, seed=3)
     assert found.passed
     assert found.replay_violations == 0
     assert found.claimed_epsilon == 1
-    assert 0 < (found.lower_bound_epsilon or 0) <= 1
+    assert 0 < (found.lower_bound_epsilon or 0) <= 1  # .6 is expected, and 0 lies more than eight deviations below
     assert found.replayed_releases > 5
     assert any("no follow-up" in sentence for sentence in found.not_looked_at)
     assert all(sentence.endswith(".") for sentence in found.not_looked_at)
@@ -92,15 +93,15 @@ def test_local_privacy_is_audited_where_its_coins_are() -> None:
     found = audit(own, 1, runs=4000, noise=SystemNoise())
     assert found.passed
     assert found.privacy == "local"
-    assert 0.6 < (found.lower_bound_epsilon or 0) <= 1  # .85 is expected, and .6 lies seven deviations below
+    assert 0.6 < (found.lower_bound_epsilon or 0) <= 1  # .8 is expected, and .6 lies seven deviations below
     assert found.source == "bestarm keyed coins (HMAC-SHA256)"
 
 
 def test_zcdp_is_measured_by_rho() -> None:
-    found = audit(privacy="zcdp", rho="0.5", epsilon=None, runs=4000)
+    found = audit(privacy="zcdp", rho="0.5", epsilon=None, runs=16_000)
     assert found.passed
     assert found.claimed_epsilon is found.lower_bound_epsilon is None
-    assert 0 < (found.lower_bound_rho or 0) <= 0.5
+    assert 0 < (found.lower_bound_rho or 0) <= 0.5  # .12 is expected, and 0 lies more than ten deviations below
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Json
+from bestarm.cli.options import Difference, Json
 from bestarm.cli.output import emit_json, progress_bar, say
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ def audit(
     contributions: Annotated[
         int, typer.Option("--contributions", metavar="k", help="Assignments one subject may hold.")
     ] = 1,
+    difference: Difference = None,
+    base: Annotated[
+        str | None, typer.Option("--base", metavar="P", help="The mean that the fixed design is planned with.")
+    ] = None,
     noise: Annotated[
         str | None, typer.Option("--noise", metavar="SOURCE", help="system or opendp; the one a trial takes.")
     ] = None,
@@ -65,6 +69,8 @@ def audit(
             follow_up=follow_up,
             withdrawal=withdrawal,
             contributions=contributions,
+            difference=difference,
+            base=base,
         )
     if as_json:
         emit_json(found.to_json())
