@@ -17,7 +17,7 @@ from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import assign, open_batch, release
 from bestarm.release import pure_law
 
-BATCHED = {name: one for name, one in CATALOGUE.items() if isinstance(one, Batched)}
+BATCHED = {name: one for name, one in CATALOGUE.items() if isinstance(one, Batched) and not one.needs_base}
 NAMES = [name for name in BATCHED if not name.startswith("evidence")]
 
 
