@@ -10,7 +10,7 @@ import json
 import os
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Any
@@ -28,6 +28,9 @@ _stages, _tallies, _state = schema.stages.c, schema.tallies.c, schema.state.c
 _assignment_columns = [_assignments[f.name] for f in fields(Assignment)]
 _stage_columns = [_stages[f.name] for f in fields(Stage)]
 _tally_columns = [_tallies[f.name] for f in fields(Tally)]
+
+AT_ONCE = 500
+"""Subjects that are looked for in one statement."""
 
 TRIAL = sa.select(schema.trials).where(_trials.name == sa.bindparam("name"))
 ASSIGNMENT = sa.select(*_assignment_columns).where(
@@ -47,7 +50,7 @@ TALLY = sa.select(*_tally_columns).where(
     _tallies.stage == sa.bindparam("stage"),
     _tallies.arm == sa.bindparam("arm"),
 )
-_ASSIGNMENT_CHANGES = ("state", "outcome", "value", "told_by", "told_at")
+_ASSIGNMENT_CHANGES = ("subject", "state", "outcome", "value", "told_by", "told_at")
 UPDATE_ASSIGNMENT = (
     sa.update(schema.assignments)
     .where(_assignments.trial == sa.bindparam("of_trial"), _assignments.number == sa.bindparam("of_number"))
@@ -69,7 +72,7 @@ UPDATE_STAGE = (
     .where(_stages.trial == sa.bindparam("of_trial"), _stages.number == sa.bindparam("of_number"))
     .values({name: sa.bindparam(name) for name in _STAGE_CHANGES})
 )
-_TALLY_CHANGES = ("assigned", "resolved", "total")
+_TALLY_CHANGES = ("assigned", "resolved", "total", "voided")
 UPDATE_TALLY = (
     sa.update(schema.tallies)
     .where(
@@ -149,7 +152,18 @@ class SQLReading(Reading):
     def held_by(self, subject: str) -> list[Assignment]:
         # Sorted here: asked for an order, SQLite walks through everybody in that order instead of using the index.
         rows = self._connection.execute(HELD, {"trial": self._id, "subject": subject}).all()
-        return sorted((self._kept_assignment(row) for row in rows), key=lambda a: a.number)
+        held = sorted((self._kept_assignment(row) for row in rows), key=lambda a: a.number)
+        return [assignment for assignment in held if assignment.subject == subject]
+
+    def held_by_any(self, subjects: Sequence[str]) -> list[Assignment]:
+        found: list[Assignment] = []
+        for start in range(0, len(subjects), AT_ONCE):
+            some = list(subjects[start : start + AT_ONCE])
+            query = sa.select(*_assignment_columns).where(
+                _assignments.trial == self._id, _assignments.subject.in_(some)
+            )
+            found += [Assignment(*row) for row in self._connection.execute(query)]
+        return sorted(found, key=lambda a: a.number)
 
     def stage(self, number: int) -> Stage | None:
         if number not in self._stage_rows:
@@ -232,7 +246,7 @@ class SQLWriting(SQLReading, Writing):
         self._new_stages: dict[int, Stage] = {}
         self._new_tallies: dict[tuple[int, int], Tally] = {}
         self._new_assignments: dict[int, Assignment] = {}
-        self._new_by_subject: dict[str, list[Assignment]] = {}
+        self._saved_by_subject: dict[str, dict[int, Assignment]] = {}
         self._changed_stages: dict[int, Stage] = {}
         self._changed_tallies: dict[tuple[int, int], Tally] = {}
         self._changed_assignments: dict[int, Assignment] = {}
@@ -241,15 +255,18 @@ class SQLWriting(SQLReading, Writing):
         self._layout: dict[str, bytes] | None = None
 
     def held_by(self, subject: str) -> list[Assignment]:
-        return super().held_by(subject) + self._new_by_subject.get(subject, [])
+        # On disk, or of this block: new, or given to this subject in it.
+        here = self._saved_by_subject.get(subject, {})
+        found = {a.number: a for a in (*super().held_by(subject), *here.values()) if a.subject == subject}
+        return [found[number] for number in sorted(found)]
 
     def save_assignment(self, assignment: Assignment) -> None:
         number = assignment.number
-        if number > self._assigned_before and number not in self._new_assignments:
+        if number > self._assigned_before:
             self._new_assignments[number] = assignment
-            self._new_by_subject.setdefault(assignment.subject, []).append(assignment)
-        elif number not in self._new_assignments:
+        else:
             self._changed_assignments[number] = assignment
+        self._saved_by_subject.setdefault(assignment.subject, {})[number] = assignment
         self._assignment_rows[number] = assignment
 
     def save_stage(self, stage: Stage) -> None:
