@@ -37,7 +37,7 @@ class People(NamedTuple):
     """Empirical: where the arm's values lie."""
 
 
-class Noise(NamedTuple):
+class SimulatedNoise(NamedTuple):
     """How a batch's sum is made private."""
 
     kind: int
@@ -51,7 +51,7 @@ class World(NamedTuple):
     """Everything releases are drawn from, and how people come in."""
 
     people: People
-    noise: Noise
+    noise: SimulatedNoise
     outstanding: int = 0
     """How many people are enrolled while an outcome is awaited; 0 if outcomes are known at once."""
     longest_step: int = 2**62
@@ -87,18 +87,18 @@ def people_of(instance: Instance, binarised: bool) -> People:
     return People(kind, first, second, np.array(values, float), np.array(share, float), begin, end)
 
 
-def noise_of(law: Law, continuous: bool = False) -> Noise:
+def noise_of(law: Law, continuous: bool = False) -> SimulatedNoise:
     """Noise of the law of releases, on its grid; where proofs are on continuous noise, pure noise is drawn as such."""
     grid = round(1.0 / law.step)
     if law.kind == NONE:
-        return Noise(NO_NOISE, 0.0, grid)
+        return SimulatedNoise(NO_NOISE, 0.0, grid)
     if law.kind == LOCAL:
-        return Noise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
+        return SimulatedNoise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
     if law.kind == ZCDP:
-        return Noise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
+        return SimulatedNoise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
     if continuous:
-        return Noise(LAPLACE, 1 / law.budget, 1)
-    return Noise(DISCRETE_LAPLACE, law.budget / grid, grid)
+        return SimulatedNoise(LAPLACE, 1 / law.budget, 1)
+    return SimulatedNoise(DISCRETE_LAPLACE, law.budget / grid, grid)
 
 
 @rule
@@ -171,7 +171,7 @@ def round_at_random(rng: np.random.Generator, outcome: float, grid: int) -> floa
 
 
 @rule
-def draw_noise(rng: np.random.Generator, noise: Noise) -> float:
+def draw_noise(rng: np.random.Generator, noise: SimulatedNoise) -> float:
     """Seeded noise for one release, in outcome units."""
     if noise.kind == NO_NOISE or noise.kind == RANDOMISED_RESPONSE:
         return 0.0

@@ -56,7 +56,7 @@ class Outturn:
     """The noisy sum of each arm that may come up, or the noisy difference, in outcome units."""
 
 
-class Course(ABC):
+class TrialCourse(ABC):
     """One policy's state, changed as a trial's stages open, fill, close and are released."""
 
     def __init__(self, state: Any, constants: Any) -> None:
@@ -106,7 +106,7 @@ class Course(ABC):
         """At which size an open stage closes, now that there is news."""
 
 
-class BatchedCourse(Course):
+class BatchedCourse(TrialCourse):
     """Batches of one arm each."""
 
     def __init__(self, algorithm: Batched, state: Any, constants: Any) -> None:
@@ -165,7 +165,7 @@ class BatchedCourse(Course):
         return stage.planned
 
 
-class StagedCourse(Course):
+class StagedCourse(TrialCourse):
     """Stages with coins, one open at a time."""
 
     def __init__(self, algorithm: Staged, state: Any, constants: Any) -> None:
@@ -233,7 +233,7 @@ class StagedCourse(Course):
         return int(self.algorithm.extent(self.state, self.constants, in_stage(self.stages, newest_slot(self.stages))))
 
 
-def course_of(algorithm: Algorithm, state: Any, constants: Any) -> Course:
+def course_of(algorithm: Algorithm, state: Any, constants: Any) -> TrialCourse:
     """The course for an algorithm of either kind."""
     if isinstance(algorithm, Batched):
         return BatchedCourse(algorithm, state, constants)

@@ -29,7 +29,7 @@ A_NUMBER = re.compile(r"[+-]?[0-9.]+(?:/[0-9]+|e[+-]?[0-9]+)?", re.ASCII | re.IG
 
 
 @dataclass(frozen=True)
-class Row:
+class OutcomeLine:
     """One line of a file of outcomes."""
 
     line: int
@@ -60,7 +60,7 @@ class RowsRefused(InputError):
         super().__init__(f"Nothing was recorded, because of {len(bad)} of {len(answers)} lines: {first}{more}")
 
 
-def read_outcomes(path: str | Path) -> list[Row]:
+def read_outcomes(path: str | Path) -> list[OutcomeLine]:
     """The lines of a CSV file with the columns assignment and outcome, or subject and outcome."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -82,7 +82,7 @@ def read_outcomes(path: str | Path) -> list[Row]:
         found = dict(zip(names, cells, strict=True))
         by_code = "subject" in found
         who = found["subject" if by_code else "assignment"].strip()
-        rows.append(Row(reader.line_num, who, found["outcome"].strip(), by_code))
+        rows.append(OutcomeLine(reader.line_num, who, found["outcome"].strip(), by_code))
     return rows
 
 

@@ -42,11 +42,11 @@ def without_conflict(statuses: list[str]) -> list[str]:
 
 
 def tell_rows(
-    desk: Desk, number_of: Callable[[Desk, str | Participant], int], rows: list[exchange.Row], actor: str
+    desk: Desk, number_of: Callable[[Desk, str | Participant], int], rows: list[exchange.OutcomeLine], actor: str
 ) -> list[exchange.RowAnswer]:
     """Tell the outcomes of a file; if a line cannot be used none is, and each line gets its answer."""
     told_now: dict[int, str] = {}
-    ready: list[tuple[exchange.Row, int, Fraction]] = []
+    ready: list[tuple[exchange.OutcomeLine, int, Fraction]] = []
     refused: dict[int, str] = {}
     for row in rows:
         try:
