@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from bestarm.checks import BETA, DELTA, EXPONENT, Rule, one_of, whole
+from bestarm.checks import BETA, DELTA, EXPONENT, Requirement, one_of, whole
 from bestarm.durations import duration, in_largest_unit
 from bestarm.errors import InputError
 from bestarm.exact import exact, text_of
@@ -338,9 +338,9 @@ def _withdrawal(rule: str | None, outcomes: Outcomes) -> str:
     return f"impute:{text_of(exact(value, 'The imputed outcome'))}" if kind == "impute" and colon else rule
 
 
-def _difference_rule(outcomes: Outcomes) -> Rule:
+def _difference_rule(outcomes: Outcomes) -> Requirement:
     width = outcomes.width
-    return Rule(
+    return Requirement(
         "The smallest difference that matters",
         f"it has to be at least 0 and below the outcome's range, {text_of(width)}",
         lambda x: bool(0 <= x < width),

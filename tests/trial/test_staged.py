@@ -25,27 +25,11 @@ from bestarm.trial.policy_state import named_arrays, to_bytes
 from bestarm.trial.trial import Trial
 from bestarm.trial.verify_public import verify_public
 from tests.simulation.worlds import Timed, timed
-from tests.trial.people import DAY, ChosenNoise, Clock
+from tests.trial.people import DAY, ChosenNoise, Clock, ScriptedDoor
 from tests.trial.test_same_as_simulated import rules_for
 
 MEANS = {"a": 0.15, "b": 0.85, "c": 0.2}
 COINS = partial(PersonalCoins, b"k" * 32, "staged")
-
-
-class Script:
-    """A door that hands out releases somebody else has drawn."""
-
-    def __init__(self, values: list[int]) -> None:
-        self.values = values
-
-    def encode(self, outcome: Fraction, coins: Any) -> int:
-        return 0
-
-    def release(self, total: int) -> int:
-        return self.values.pop(0)
-
-    def terms(self) -> dict[str, str | None]:
-        return {}
 
 
 def simulated(rules: Rules, seed: int, most: int) -> dict[str, Any]:
@@ -90,7 +74,7 @@ def test_same_coins_and_releases_in_same_decisions_out(seed: int) -> None:
         log.append((kind, body))
 
     books = MemoryBooks()
-    door = Script([value for *_, values in story["stages"] for value in values])
+    door = ScriptedDoor([value for *_, values in story["stages"] for value in values])
     desk = Desk(Fold(rules, books, rules.fresh_state()), door, keep, 0, COINS, pick)
     for person in range(story["people"]):
         assignment = desk.ask(str(person), "me")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bestarm.checks import Rule, one_of, positive
+from bestarm.checks import Requirement, one_of, positive
 from bestarm.durations import duration, in_largest_unit
 from bestarm.errors import InputError
 from bestarm.simulation.clock import Clock
@@ -19,10 +19,10 @@ from bestarm.simulation.people import TRENDS
 
 DAY: Final = 86400
 ENROL: Final = positive("The enrolment rate", "the number of people a day")
-MISSING: Final = Rule(
+MISSING: Final = Requirement(
     "The share of missing outcomes", "it has to be at least 0 and below 1", lambda x: bool(0 <= x < 1)
 )
-SIZE: Final = Rule("The size of the trend", "it has to lie between -1 and 1", lambda x: bool(-1 <= x <= 1))
+SIZE: Final = Requirement("The size of the trend", "it has to lie between -1 and 1", lambda x: bool(-1 <= x <= 1))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ PIECES: Final = 200
 """Over the expected length of a trial a trend is followed in so many steps."""
 
 
+MOST_DATES: Final = 128
+"""So many releases of a run are noted with their dates."""
+
+
 class People(NamedTuple):
     """The reward laws of all arms as plain arrays, so that compiled code can draw from them."""
 
@@ -46,7 +50,7 @@ class People(NamedTuple):
     """Empirical: where the arm's values lie."""
 
 
-class Noise(NamedTuple):
+class SimulatedNoise(NamedTuple):
     """How a batch's sum is made private."""
 
     kind: int
@@ -73,7 +77,7 @@ class World(NamedTuple):
     """Everything releases are drawn from, how people come in, and where a run notes when it did what."""
 
     people: People
-    noise: Noise
+    noise: SimulatedNoise
     clock: Clock
     changes: Changes
     longest_step: int
@@ -83,7 +87,11 @@ class World(NamedTuple):
 
 
 def world_of(
-    people: People, noise: Noise, clock: Clock | None = None, changes: Changes | None = None, expected: float = 1.0
+    people: People,
+    noise: SimulatedNoise,
+    clock: Clock | None = None,
+    changes: Changes | None = None,
+    expected: float = 1.0,
 ) -> World:
     """The world of one run; `expected` is how many people a trial takes, for trends to run their course."""
     moves = changes is not None and changes.trend != STEADY
@@ -95,10 +103,6 @@ def world_of(
         max(1, int(expected / PIECES)) if moves else 2**62,
         np.full(1 + MOST_DATES, math.nan),
     )
-
-
-MOST_DATES: Final = 128
-"""So many releases of a run are noted with their dates."""
 
 
 def people_of(instance: Instance, binarised: bool) -> People:
@@ -130,18 +134,18 @@ def people_of(instance: Instance, binarised: bool) -> People:
     return People(kind, mean, first, second, np.array(values, float), np.array(share, float), begin, end)
 
 
-def noise_of(law: Law, continuous: bool = False) -> Noise:
+def noise_of(law: Law, continuous: bool = False) -> SimulatedNoise:
     """Noise of the law of releases, on its grid; where proofs are on continuous noise, pure noise is drawn as such."""
     grid = round(1.0 / law.step)
     if law.kind == NONE:
-        return Noise(NO_NOISE, 0.0, grid)
+        return SimulatedNoise(NO_NOISE, 0.0, grid)
     if law.kind == LOCAL:
-        return Noise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
+        return SimulatedNoise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
     if law.kind == ZCDP:
-        return Noise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
+        return SimulatedNoise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
     if continuous:
-        return Noise(LAPLACE, 1 / law.budget, 1)
-    return Noise(DISCRETE_LAPLACE, law.budget / grid, grid)
+        return SimulatedNoise(LAPLACE, 1 / law.budget, 1)
+    return SimulatedNoise(DISCRETE_LAPLACE, law.budget / grid, grid)
 
 
 @rule
@@ -213,7 +217,7 @@ def draw_imputed(rng: np.random.Generator, world: World, gone: int) -> float:
 
 
 @rule
-def draw_bits(rng: np.random.Generator, noise: Noise, mean: float, size: int) -> float:
+def draw_bits(rng: np.random.Generator, noise: SimulatedNoise, mean: float, size: int) -> float:
     """A sum of bits of this mean, each flipped by its own coin."""
     return float(rng.binomial(size, mean * noise.scale + (1.0 - mean) * (1.0 - noise.scale)))
 
@@ -284,7 +288,7 @@ def round_at_random(rng: np.random.Generator, outcome: float, grid: int) -> floa
 
 
 @rule
-def draw_noise(rng: np.random.Generator, noise: Noise) -> float:
+def draw_noise(rng: np.random.Generator, noise: SimulatedNoise) -> float:
     """Seeded noise for one release, in outcome units."""
     if noise.kind == NO_NOISE or noise.kind == RANDOMISED_RESPONSE:
         return 0.0

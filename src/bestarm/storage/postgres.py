@@ -9,7 +9,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from bestarm.errors import InputError
 from bestarm.storage.migrate import bring_up_to_date, version_of
-from bestarm.storage.sql import TRIAL, SQLStore
+from bestarm.storage.sql import SQLStore
+from bestarm.storage.sql_statements import TRIAL
 
 LOCKED_TRIAL = TRIAL.with_for_update()
 MIGRATION_LOCK = 0x6265737461726D

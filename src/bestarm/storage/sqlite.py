@@ -16,7 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from bestarm.errors import InputError, OperationError
 from bestarm.files import claim_private
 from bestarm.storage.migrate import bring_up_to_date
-from bestarm.storage.sql import TRIAL, SQLStore
+from bestarm.storage.sql import SQLStore
+from bestarm.storage.sql_statements import TRIAL
 
 PATIENCE = 30.0
 """Seconds a writer waits for its turn."""

@@ -43,7 +43,7 @@ class Opening:
     planned: int
 
 
-class Course(ABC):
+class TrialCourse(ABC):
     """One policy's state, changed as a trial's stages open, fill, close and are released."""
 
     def __init__(self, state: Any, constants: Any) -> None:
@@ -93,7 +93,7 @@ class Course(ABC):
         """At which size an open stage closes, now that there is news."""
 
 
-class BatchedCourse(Course):
+class BatchedCourse(TrialCourse):
     """Batches of one arm each."""
 
     def __init__(self, algorithm: Batched, state: Any, constants: Any) -> None:
@@ -152,7 +152,7 @@ class BatchedCourse(Course):
         return stage.planned
 
 
-class StagedCourse(Course):
+class StagedCourse(TrialCourse):
     """Stages with coins, one open at a time."""
 
     def __init__(self, algorithm: Staged, state: Any, constants: Any) -> None:
@@ -220,7 +220,7 @@ class StagedCourse(Course):
         return int(self.algorithm.extent(self.state, self.constants, in_stage(self.stages, newest_slot(self.stages))))
 
 
-def course_of(algorithm: Algorithm, state: Any, constants: Any) -> Course:
+def course_of(algorithm: Algorithm, state: Any, constants: Any) -> TrialCourse:
     """The course for an algorithm of either kind."""
     if isinstance(algorithm, Batched):
         return BatchedCourse(algorithm, state, constants)

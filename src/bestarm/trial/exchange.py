@@ -29,7 +29,7 @@ A_NUMBER = re.compile(r"[+-]?[0-9.]+(?:/[0-9]+|e[+-]?[0-9]+)?", re.ASCII | re.IG
 
 
 @dataclass(frozen=True)
-class Row:
+class OutcomeLine:
     """One line of a file of outcomes."""
 
     line: int
@@ -58,7 +58,7 @@ class RowsRefused(InputError):
         super().__init__(f"Nothing was recorded, because of {len(bad)} of {len(answers)} lines: {first}{more}")
 
 
-def read_outcomes(path: str | Path) -> list[Row]:
+def read_outcomes(path: str | Path) -> list[OutcomeLine]:
     """The lines of a CSV file with the columns assignment and outcome."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -76,7 +76,7 @@ def read_outcomes(path: str | Path) -> list[Row]:
         if len(cells) != 2:
             raise InputError(f"Line {reader.line_num} has {len(cells)} columns; it takes two: assignment,outcome.")
         found = dict(zip(names, cells, strict=True))
-        rows.append(Row(reader.line_num, found["assignment"].strip(), found["outcome"].strip()))
+        rows.append(OutcomeLine(reader.line_num, found["assignment"].strip(), found["outcome"].strip()))
     return rows
 
 

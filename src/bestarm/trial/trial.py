@@ -215,9 +215,9 @@ class Trial:
         rows = exchange.read_outcomes(path)
         return self._write(lambda desk: self._tell_rows(desk, rows, actor))
 
-    def _tell_rows(self, desk: Desk, rows: list[exchange.Row], actor: str) -> list[exchange.RowAnswer]:
+    def _tell_rows(self, desk: Desk, rows: list[exchange.OutcomeLine], actor: str) -> list[exchange.RowAnswer]:
         told_now: dict[int, str] = {}
-        ready: list[tuple[exchange.Row, int, Fraction]] = []
+        ready: list[tuple[exchange.OutcomeLine, int, Fraction]] = []
         refused: dict[int, str] = {}
         for row in rows:
             try:

@@ -17,7 +17,7 @@ router = APIRouter()
 
 
 @dataclass(frozen=True)
-class Row:
+class ListedTrial:
     """A trial in the list; without a view if it cannot be opened here."""
 
     name: str
@@ -32,8 +32,8 @@ def show(request: Request, holder: PageHolder, trials: TrialsHere, access: Acces
     return render(request, "home.html", rows=rows, no_token=no_token)
 
 
-def _row(trials: Trials, name: str) -> Row:
+def _row(trials: Trials, name: str) -> ListedTrial:
     try:
-        return Row(name, trials.view(name))
+        return ListedTrial(name, trials.view(name))
     except BestArmError:  # its algorithm is one's own and not known to this server, say
-        return Row(name, None)
+        return ListedTrial(name, None)

@@ -33,7 +33,7 @@ class Broken(OperationError):
 
 
 @dataclass
-class Clock:
+class MovedClock:
     """Stands still until it is moved; whole seconds since 1970."""
 
     now: int = START
