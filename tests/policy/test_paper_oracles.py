@@ -112,9 +112,10 @@ def oracle_story(case: Case, name: str) -> Story:
     return ORACLES[name](case.arms, case.epsilon, case.delta, case.tape(), case.cap)
 
 
-def check(case: Case, name: str, world: TapeWorld, result: tuple[int, int, int], per_arm: IntArray) -> Story:
+def check(case: Case, name: str, world: TapeWorld, result: tuple[int, int, int, int], per_arm: IntArray) -> Story:
     story = oracle_story(case, name)
-    assert result == (len(story.arms), story.verdict, len(story.releases))
+    counted = sum(size for _, size, _ in story.releases)
+    assert result == (len(story.arms), story.verdict, len(story.releases), len(story.arms) - counted)
     assert per_arm.tolist() == [story.arms.count(arm) for arm in range(case.arms)]
     count = world.logged[0]
     log = list(zip(world.log_arm[:count].tolist(), world.log_size[:count].tolist(), strict=True))
