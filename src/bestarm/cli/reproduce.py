@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Json, Seed
+from bestarm.cli.options import Json, Seed, whole_option
 from bestarm.cli.output import emit_json, progress_bar, say
 from bestarm.cli.simulate import say_if_compiling
 
@@ -23,15 +23,15 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     figure: Annotated[
-        int, typer.Option("--figure", metavar="1|2", help="1: the paper's first two instances. 2: all six.")
+        int, whole_option("--figure", metavar="1|2", help="1: the paper's first two instances. 2: all six.")
     ] = 2,
-    runs: Annotated[int, typer.Option("--runs", metavar="R", help="Runs a cell.")] = 100,
+    runs: Annotated[int, whole_option("--runs", metavar="R", help="Runs a cell.")] = 100,
     seed: Seed = 1,
     quick: Annotated[bool, typer.Option("--quick", help="A minute's worth: few runs, few budgets, a low cap.")] = False,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where results, figures and report go.")] = Path(
         "out/reproduction"
     ),
-    jobs: Annotated[int, typer.Option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = -1,
+    jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = -1,
     as_json: Json = False,
 ) -> None:
     """Run the paper's experiments and check its claims; interrupted or repeated, it goes on where it was."""
