@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
     from bestarm.theory import Bounds, bounds
+    from bestarm.trial.identity import Participant
     from bestarm.trial.trial import Trial
 
 _HOME = {
@@ -44,6 +45,7 @@ _HOME = {
     "simulate": "bestarm.simulation",
     "Bounds": "bestarm.theory",
     "bounds": "bestarm.theory",
+    "Participant": "bestarm.trial.identity",
     "Trial": "bestarm.trial.trial",
 }
 """Where each public name lives; it is imported when first used, so that `import bestarm` stays quick."""
@@ -62,6 +64,7 @@ __all__ = [
     "Instance",
     "OperationError",
     "Outcomes",
+    "Participant",
     "Plan",
     "Privacy",
     "Results",

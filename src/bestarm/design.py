@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from bestarm.checks import BETA, DELTA, EXPONENT, Requirement, one_of, whole
+from bestarm.codes import AS_TYPED, CODE_RULES, FOLDED
 from bestarm.durations import duration, in_largest_unit
 from bestarm.errors import InputError
 from bestarm.exact import exact, kept, text_of
@@ -70,6 +71,8 @@ class Design:
     """The leader's share in the paper's Top Two sampling."""
     s: Fraction = Fraction(2)
     """The exponent of the paper's thresholds."""
+    codes: str = FOLDED
+    """When two ways of writing a participant's code mean the same person: see `bestarm.codes`."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -243,7 +246,7 @@ class Design:
 
     def in_words(self) -> list[tuple[str, str]]:
         """Every parameter that is set, with its value, for people to read."""
-        usual = {"beta": "0.5", "s": "2"}
+        usual = {"beta": "0.5", "s": "2", "codes": FOLDED}
         rows = []
         for key, value in self.to_json().items():
             if value is not None and value != usual.get(key):
@@ -268,6 +271,7 @@ class Design:
             "encoding": self.encoding,
             "beta": text_of(self.beta),
             "s": text_of(self.s),
+            "codes": self.codes,
             **({} if self.base is None else {"base": text_of(self.base)}),
         }
 
@@ -295,6 +299,7 @@ class Design:
                 allocation=data["allocation"],
                 beta=kept(data.get("beta", "1/2"), "beta"),
                 s=kept(data.get("s", 2), "s"),
+                codes=data.get("codes", AS_TYPED),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a design of bestarm: {error}.") from error
@@ -370,6 +375,7 @@ def _check(design: Design) -> None:
     _difference_rule(design.outcomes).exactly(design.difference)
     one_of("The encoding", design.encoding, (AS_IS, COIN, ON_GRID))
     one_of("The allocation", design.allocation, ("random", "fixed"))
+    one_of("The rule of codes", design.codes, CODE_RULES)
     whole("The number of contributions", design.contributions, 1, MOST_CONTRIBUTIONS)
     if design.max_participants is not None:
         whole("The largest number of participants", design.max_participants, len(arms), MOST_PARTICIPANTS)

@@ -18,7 +18,6 @@ from bestarm.simulation.people import (
     NO_NOISE,
     RANDOMISED_RESPONSE,
     SimulatedNoise,
-    World,
     discrete_gaussian,
     discrete_laplace,
     draw_noise,
@@ -26,6 +25,7 @@ from bestarm.simulation.people import (
     draw_sum,
     noise_of,
     people_of,
+    world_of,
 )
 from tests.chance import CLEARLY, FALSE_ALARM, fits, fits_weights, mean_is
 
@@ -63,7 +63,7 @@ def test_randomised_response_flips_with_the_right_probability() -> None:
     rng = np.random.default_rng(8)
     people = people_of(Instance.bernoulli([0.2, 0.9]), binarised=False)
     truth = math.e / (1 + math.e)
-    world = World(people, SimulatedNoise(RANDOMISED_RESPONSE, truth, 1))
+    world = world_of(people, SimulatedNoise(RANDOMISED_RESPONSE, truth, 1))
     draws = [int(draw_release(rng, world, 0, 30)) for _ in range(DRAWS)]
     counts = np.arange(31)
     right, wrong = 0.2 * truth + 0.8 * (1 - truth), 0.2 * truth + 0.8 * (1 - truth) * 1.1

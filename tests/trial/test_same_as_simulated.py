@@ -49,7 +49,7 @@ def simulated(rules: Rules, seed: int) -> tuple[list[int], list[tuple[int, int, 
         return steps / rules.grid
 
     run = driver.driving(replace(algorithm, assigned=assigned), {"draw": draw})
-    people, verdict, _ = run(np.random.default_rng(seed), None, rules.constants, MOST, np.zeros(3, np.int64))
+    people, verdict, _, _ = run(np.random.default_rng(seed), None, rules.constants, MOST, np.zeros(3, np.int64))
     return arms, releases, people, verdict
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.policy_state import named_arrays, to_bytes
 from bestarm.trial.trial import Trial
 from bestarm.trial.verify_public import verify_public
+from tests.simulation.worlds import Timed, timed
 from tests.trial.people import DAY, ChosenNoise, Clock, ScriptedDoor
 from tests.trial.test_same_as_simulated import rules_for
 
@@ -31,12 +32,7 @@ MEANS = {"a": 0.15, "b": 0.85, "c": 0.2}
 COINS = partial(PersonalCoins, b"k" * 32, "staged")
 
 
-class Late(NamedTuple):
-    outstanding: int
-    longest_step: int
-
-
-def simulated(rules: Rules, seed: int, outstanding: int, most: int) -> dict[str, Any]:
+def simulated(rules: Rules, seed: int, most: int) -> dict[str, Any]:
     """A run of the simulator's own loop: arms in order, stages with their sizes and values, verdict, people."""
     algorithm = rules.algorithm
     assert isinstance(algorithm, Staged)
@@ -44,11 +40,11 @@ def simulated(rules: Rules, seed: int, outstanding: int, most: int) -> dict[str,
     stages: list[tuple[list[float], list[int], list[int]]] = []
     rates = list(MEANS.values())
 
-    def count(rng: np.random.Generator, world: Late, arm: int, people: int, at: int) -> float:
+    def count(rng: np.random.Generator, world: Timed, arm: int, people: int, at: float) -> float:
         arms.append(arm)
         return float(rng.binomial(people, rates[arm]))
 
-    def blur(rng: np.random.Generator, world: Late) -> float:
+    def blur(rng: np.random.Generator, world: Timed) -> float:
         return float(round(rng.laplace()))
 
     def settle(state: Any, constants: Any, slot: int, values: FloatArray) -> None:
@@ -59,15 +55,15 @@ def simulated(rules: Rules, seed: int, outstanding: int, most: int) -> dict[str,
         algorithm.settle(state, constants, slot, values)
 
     run = driving(replace(algorithm, settle=settle), {"count": count, "blur": blur})
-    world = Late(outstanding, 1)  # one person at a time, so that the order of arms is known
-    people, verdict, _ = run(np.random.default_rng(seed), world, rules.constants, most, np.zeros(3, np.int64))
+    world = timed(longest_step=1)  # one person at a time, so that the order of arms is known
+    people, verdict, _, _ = run(np.random.default_rng(seed), world, rules.constants, most, np.zeros(3, np.int64))
     return {"arms": arms, "stages": stages, "verdict": verdict, "people": people}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_same_coins_and_releases_in_same_decisions_out(seed: int) -> None:
     rules = rules_for("evidence")
-    story = simulated(rules, seed, 0, 4000)
+    story = simulated(rules, seed, 4000)
     coming, log = iter(story["arms"]), []
 
     def pick(weights: FloatArray) -> int:

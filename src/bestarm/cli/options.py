@@ -63,21 +63,57 @@ MaxParticipants: TypeAlias = Annotated[
     int | None,
     whole_option("--max-participants", "--max-samples", metavar="N", help="End undecided at this many people."),
 ]
+Enrol: TypeAlias = Annotated[
+    float | None, number_option("--enrol", metavar="RATE", help="People a day; answers are then in days too.")
+]
+Arrivals: TypeAlias = Annotated[
+    str,
+    typer.Option("--arrivals", metavar="HOW", help="With --enrol: constant (evenly spaced) or poisson (by chance)."),
+]
+Ramp: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--ramp", metavar="TIME", help="With --enrol: enrolment grows evenly to its rate over this time."),
+]
+FollowUp: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--follow-up", metavar="TIME", help="With --enrol: an outcome is known after this time, as in 28d."),
+]
+Missing: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--missing", metavar="P", help="Share of outcomes that never come: one number, or one an arm."),
+]
+Withdrawal: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--withdrawal", metavar="RULE", help="What counts for a missing outcome: impute:X (default: worst)."),
+]
+Trend: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--trend",
+        metavar="KIND:SIZE",
+        help="Added to every arm's mean over the trial's length: linear, step, bump or season, as in linear:0.1.",
+    ),
+]
 Seed: TypeAlias = Annotated[int, whole_option("--seed", metavar="S", help="The same seed gives the same answer.")]
 
 
 def parse_means(text: str) -> list[float]:
     """The numbers of `--means 0.95,0.9,0.5`; their range is the library's to check."""
-    parts = [part.strip() for part in text.split(",")]
+    return _numbers("--means", text, "numbers between 0 and 1 separated by commas, as in --means 0.95,0.9,0.5")
+
+
+def parse_missing(text: str | None) -> list[float] | None:
+    """The shares of `--missing 0.1` or `--missing 0.1,0.2`."""
+    return None if text is None else _numbers("--missing", text, "a share such as 0.1, or one for each arm: 0.1,0.2,0")
+
+
+def _numbers(option: str, text: str, allowed: str) -> list[float]:
     numbers = []
-    for part in parts:
+    for part in (part.strip() for part in text.split(",")):
         try:
             if not is_plain(part):
                 raise ValueError
             numbers.append(float(part))
         except ValueError:
-            raise InputError(
-                f"--means holds {part!r}, which is not a number; give numbers between 0 and 1 separated by commas, "
-                "as in --means 0.95,0.9,0.5."
-            ) from None
+            raise InputError(f"{option} holds {part!r}, which is not a number; give {allowed}.") from None
     return numbers

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bestarm.cli.options import (
+    Arrivals,
     Base,
     Delta,
     Difference,
+    Enrol,
+    FollowUp,
     Json,
     MaxParticipants,
     Means,
+    Missing,
+    Ramp,
     Seed,
+    Trend,
+    Withdrawal,
     number_option,
     parse_means,
+    parse_missing,
     whole_option,
 )
 from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
+from bestarm.errors import InputError
 from bestarm.exact import text_of
 
 if TYPE_CHECKING:
     from bestarm.design import Privacy
-    from bestarm.simulation import Results, Scenario
+    from bestarm.simulation import Results, Scenario, Summary
 
 
 def register(app: typer.Typer) -> None:
@@ -75,10 +85,22 @@ def simulate(
     rho: Annotated[float | None, number_option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
     difference: Difference = None,
     base: Base = None,
+    enrol: Enrol = None,
+    arrivals: Arrivals = "constant",
+    ramp: Ramp = None,
+    follow_up: FollowUp = None,
+    missing: Missing = None,
+    withdrawal: Withdrawal = None,
+    trend: Trend = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write one row a run: FILE.parquet or FILE.csv.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate many trials of one design and say how many people they took and how often they were wrong."""
     arms = parse_means(means)
+    if out is not None and out.suffix not in (".parquet", ".csv"):
+        raise InputError(f"A table cannot be written to {out.name}; its name must end in .parquet or .csv.")
     from bestarm.instance import Instance
     from bestarm.simulation import make_scenario, run_scenario
 
@@ -92,23 +114,33 @@ def simulate(
         difference=difference,
         base=base,
         max_participants=max_participants,
+        enrol=enrol,
+        arrivals=arrivals,
+        ramp=ramp,
+        follow_up=follow_up,
+        missing=parse_missing(missing),
+        withdrawal=withdrawal,
+        trend=trend,
     )
-    say_if_compiling(scenario.algorithm.name)
+    say_if_compiling(scenario.algorithm.name, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
         results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
     bound = scenario.lower_bound()
+    if out is not None:
+        results.save(out)
+        tell(f"Every run is in {out}.")
     if as_json:
         emit_json({**asdict(results.summary()), "lower_bound_refined": bound, "caveat": scenario.algorithm.caveat})
     else:
         _show(scenario, results, bound)
 
 
-def say_if_compiling(*names: str) -> None:
+def say_if_compiling(*names: str, timed: bool = False) -> None:
     """A cold first run takes a while: say why, on stderr."""
     from bestarm.policy.catalogue import find
     from bestarm.simulation.compiled import is_compiled
 
-    cold = [name for name in names if not is_compiled(find(name))]
+    cold = [name for name in names if not is_compiled(find(name), timed)]
     if cold:
         tell(f"Compiling {', '.join(cold)}: once on this machine, some seconds each.")
 
@@ -124,20 +156,33 @@ def promise_in_words(privacy: Privacy) -> str:
 def _show(scenario: Scenario, results: Results, bound: float | None) -> None:
     summary = results.summary()
     design = scenario.design
+    life = "".join(f", {part}" for part in scenario.life.in_words())
     say(
         f"{summary.runs:,} simulated trials of {summary.algorithm} with {len(design.arms)} arms, "
-        f"{promise_in_words(design.privacy)}, risk δ = {text_of(design.delta)}."
+        f"{promise_in_words(design.privacy)}, risk δ = {text_of(design.delta)}{life}."
     )
     rows = [
         ("people, mean", count(summary.mean_samples)),
         ("people, standard deviation", number(summary.std_samples)),
         ("people, median", count(summary.median_samples)),
         ("people, 90 % of trials need at most", count(summary.p90_samples)),
+        *_calendar(summary),
         ("wrong recommendations", percent(summary.error_rate)),
+        *([("an arm good enough recommended", percent(summary.within_difference))] if design.difference else []),
         (f"undecided at {results.max_samples:,} people", f"{summary.undecided:,}"),
         ("interim releases, mean", number(summary.mean_releases)),
+        ("people whose outcome was not used, mean", number(summary.mean_outstanding)),
     ]
     if bound is not None:
         rows.append(("no method needs fewer people than (mean)", count(bound)))
         rows.append(("mean as a multiple of that bound", f"{summary.mean_samples / bound:.2f}" if bound > 0 else "–"))
     show_table("What they took", ("", ""), rows, note=scenario.algorithm.caveat)
+
+
+def _calendar(summary: Summary) -> list[tuple[str, str]]:
+    if summary.mean_days is None or summary.p90_days is None:
+        return []
+    return [
+        ("days, mean", number(summary.mean_days)),
+        ("days, 90 % of trials take at most", number(summary.p90_days)),
+    ]

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import reduce
 from operator import or_
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,6 +16,7 @@ from bestarm.release.models import Model
 from bestarm.service.access import LONGEST_LABEL
 from bestarm.text import is_text
 from bestarm.trial import answers
+from bestarm.trial.identity import Participant
 from bestarm.trial.plain import Answer, key_of, types_of
 
 MOST_AT_ONCE = 10_000
@@ -30,6 +31,7 @@ Subject = Annotated[
 AssignmentId = Annotated[
     str, Field(min_length=1, max_length=60, description="As ask answered it.", examples=["1-3fa9"])
 ]
+Reasons = Annotated[str, Field(min_length=1, max_length=500, examples=["read the wrong line"])]
 Label = Annotated[str, Field(min_length=1, max_length=LONGEST_LABEL, examples=["ward 3"])]
 
 
@@ -93,7 +95,9 @@ def _described(hint: Any) -> Any:
 
 
 Asked = schema_of(answers.Asked)
+HeldAssignment = schema_of(answers.HeldAssignment)
 OpenAssignment = schema_of(answers.OpenAssignment)
+StaffStatus = schema_of(answers.StaffStatus)
 Status = schema_of(answers.Status)
 Ledger = schema_of(answers.Ledger)
 Report = schema_of(answers.Report)
@@ -149,10 +153,29 @@ class AskMany(Sent):
     subjects: list[Subject] = Field(max_length=MOST_AT_ONCE)
 
 
-class Tell(Sent):
+class Who(Sent):
+    """Somebody in the trial, by their assignment or by their code: one of the two."""
+
+    assignment: AssignmentId | None = None
+    subject: Subject | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.assignment is None) == (self.subject is None):
+            raise PydanticCustomError("who", "say who it is, by assignment or by subject: one of the two")
+        return self
+
+    @property
+    def who(self) -> str | Participant:
+        """As the library takes it."""
+        return Participant(self.subject) if self.assignment is None else self.assignment
+
+
+class Tell(Who):
     """An outcome. It is confidential and never comes back."""
 
-    assignment: AssignmentId
+    model_config = ConfigDict(json_schema_extra={"examples": [{"assignment": "1-3fa9", "outcome": 1}]})
+
     outcome: Exact
 
 
@@ -165,14 +188,29 @@ class TellMany(Sent):
 class Correct(Tell):
     """An outcome in place of one that was recorded by mistake."""
 
-    reason: str = Field(min_length=1, max_length=500, examples=["read the wrong line"])
+    reason: Reasons
 
 
-class Withdraw(Sent):
+class Withdraw(Who):
     """Who leaves the trial."""
 
-    assignment: AssignmentId
     reason: str = Field(default="", max_length=500)
+
+
+class Relabel(Sent):
+    """An assignment whose code was mistyped, and the right code."""
+
+    assignment: AssignmentId
+    subject: Subject
+    reason: Reasons
+
+
+class Void(Sent):
+    """An assignment that is a second entry of somebody, and the code under which they are in the trial."""
+
+    assignment: AssignmentId
+    duplicate_of: Subject
+    reason: Reasons
 
 
 class Reason(Sent):
@@ -295,8 +333,15 @@ class DoneMany(Said):
     statuses: list[str]
 
 
+class LookedUp(Said):
+    """The assignments that somebody holds; if the code is not known, codes in the trial that are much like it."""
+
+    assignments: list[HeldAssignment]  # type: ignore[valid-type]
+    near: list[str]
+
+
 class OpenAssignments(Said):
-    """The assignments whose outcomes are awaited, oldest first."""
+    """The assignments whose outcomes are awaited, the most urgent first."""
 
     assignments: list[OpenAssignment]  # type: ignore[valid-type]
 

@@ -19,6 +19,7 @@ from bestarm.service.access import Grant
 from bestarm.service.problems import no_such_trial
 from bestarm.storage.contract import Store
 from bestarm.trial.answers import Report
+from bestarm.trial.identity import Participant
 from bestarm.trial.public import PublicView
 from bestarm.trial.report import report_of, report_page
 from bestarm.trial.trial import Trial
@@ -70,6 +71,14 @@ class Trials:
         Trial.create(self.store, name=name, actor=actor, **design)
         return self.find(name)
 
+    def remove(self, name: str) -> None:
+        """Delete a trial that never enrolled anybody."""
+        trial = self.find(name)
+        with self._lock, self._looking[name]:
+            trial.delete()
+            for kept in (self._open, self._seen, self._looking):
+                kept.pop(name, None)
+
     def view(self, name: str) -> PublicView:
         """Everything that may be known about a trial now. However many people look, it is made once for all."""
         trial = self.find(name)
@@ -100,7 +109,7 @@ class Trials:
         self.store.close()
 
 
-def record(trial: Trial, outcomes: list[tuple[str, Fraction]], holder: Grant) -> list[str]:
+def record(trial: Trial, outcomes: list[tuple[str | Participant, Fraction]], holder: Grant) -> list[str]:
     """Record outcomes for whoever holds this grant, all or none: the one way in for the API and the desk.
 
     What is answered to a repeated outcome does not depend on what was recorded, except to whoever told it a moment ago.

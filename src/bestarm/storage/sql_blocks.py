@@ -5,7 +5,7 @@ Rows are read at most once, and changes are kept in memory until `flush` writes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,7 +22,9 @@ from bestarm.storage.sql_statements import (
     ALL_TALLIES,
     ASSIGNMENT,
     ASSIGNMENT_CHANGES,
+    AT_ONCE,
     HELD,
+    HELD_BY_ANY,
     STAGE,
     STAGE_AT,
     STAGE_CHANGES,
@@ -81,7 +83,16 @@ class SQLReading(Reading):
     def held_by(self, subject: str) -> list[Assignment]:
         # Sorted here: asked for an order, SQLite walks through everybody in that order instead of using the index.
         rows = self._connection.execute(HELD, {"trial": self._id, "subject": subject}).all()
-        return sorted((self._kept_assignment(row) for row in rows), key=lambda a: a.number)
+        held = sorted((self._kept_assignment(row) for row in rows), key=lambda a: a.number)
+        return [assignment for assignment in held if assignment.subject == subject]
+
+    def held_by_any(self, subjects: Sequence[str]) -> list[Assignment]:
+        found: list[Assignment] = []
+        for start in range(0, len(subjects), AT_ONCE):
+            some = list(subjects[start : start + AT_ONCE])
+            rows = self._connection.execute(HELD_BY_ANY, {"trial": self._id, "subjects": some})
+            found += [Assignment(*row) for row in rows]
+        return sorted(found, key=lambda a: a.number)
 
     def stage(self, number: int) -> Stage | None:
         if number not in self._stage_rows:
@@ -149,7 +160,7 @@ class SQLWriting(SQLReading, Writing):
         self._new_stages: dict[int, Stage] = {}
         self._new_tallies: dict[tuple[int, int], Tally] = {}
         self._new_assignments: dict[int, Assignment] = {}
-        self._new_by_subject: dict[str, list[Assignment]] = {}
+        self._saved_by_subject: dict[str, dict[int, Assignment]] = {}
         self._changed_stages: dict[int, Stage] = {}
         self._changed_tallies: dict[tuple[int, int], Tally] = {}
         self._changed_assignments: dict[int, Assignment] = {}
@@ -158,15 +169,18 @@ class SQLWriting(SQLReading, Writing):
         self._layout: dict[str, bytes] | None = None
 
     def held_by(self, subject: str) -> list[Assignment]:
-        return super().held_by(subject) + self._new_by_subject.get(subject, [])
+        # On disk, or of this block: new, or given to this subject in it.
+        here = self._saved_by_subject.get(subject, {})
+        found = {a.number: a for a in (*super().held_by(subject), *here.values()) if a.subject == subject}
+        return [found[number] for number in sorted(found)]
 
     def save_assignment(self, assignment: Assignment) -> None:
         number = assignment.number
-        if number > self._assigned_before and number not in self._new_assignments:
+        if number > self._assigned_before:
             self._new_assignments[number] = assignment
-            self._new_by_subject.setdefault(assignment.subject, []).append(assignment)
-        elif number not in self._new_assignments:
+        else:
             self._changed_assignments[number] = assignment
+        self._saved_by_subject.setdefault(assignment.subject, {})[number] = assignment
         self._assignment_rows[number] = assignment
 
     def save_stage(self, stage: Stage) -> None:

@@ -26,6 +26,11 @@ ASSIGNMENT = sa.select(*ASSIGNMENT_COLUMNS).where(
 HELD = sa.select(*ASSIGNMENT_COLUMNS).where(
     _assignments.trial == sa.bindparam("trial"), _assignments.subject == sa.bindparam("subject")
 )
+HELD_BY_ANY = sa.select(*ASSIGNMENT_COLUMNS).where(
+    _assignments.trial == sa.bindparam("trial"), _assignments.subject.in_(sa.bindparam("subjects", expanding=True))
+)
+AT_ONCE = 500
+"""Subjects that are looked for in one statement."""
 STAGE = sa.select(*STAGE_COLUMNS).where(
     _stages.trial == sa.bindparam("trial"), _stages.number == sa.bindparam("number")
 )
@@ -47,7 +52,7 @@ ALL_STAGES = sa.select(*STAGE_COLUMNS).where(_stages.trial == sa.bindparam("tria
 ALL_TALLIES = (
     sa.select(*TALLY_COLUMNS).where(_tallies.trial == sa.bindparam("trial")).order_by(_tallies.stage, _tallies.arm)
 )
-ASSIGNMENT_CHANGES = ("state", "outcome", "value", "told_by", "told_at")
+ASSIGNMENT_CHANGES = ("subject", "state", "outcome", "value", "told_by", "told_at")
 UPDATE_ASSIGNMENT = (
     sa.update(schema.assignments)
     .where(_assignments.trial == sa.bindparam("of_trial"), _assignments.number == sa.bindparam("of_number"))
@@ -69,7 +74,7 @@ UPDATE_STAGE = (
     .where(_stages.trial == sa.bindparam("of_trial"), _stages.number == sa.bindparam("of_number"))
     .values({name: sa.bindparam(name) for name in STAGE_CHANGES})
 )
-TALLY_CHANGES = ("assigned", "resolved", "total")
+TALLY_CHANGES = ("assigned", "resolved", "total", "voided")
 UPDATE_TALLY = (
     sa.update(schema.tallies)
     .where(

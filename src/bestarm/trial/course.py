@@ -43,6 +43,19 @@ class Opening:
     planned: int
 
 
+@dataclass(frozen=True)
+class Outturn:
+    """What a release says of a stage: everything that a policy learns of it, and all of it public."""
+
+    sizes: tuple[int, ...]
+    """How many people each arm has; those who were voided keep their place."""
+    voided: tuple[int, ...]
+    """How many of each arm's people were voided. Each counts 0 in the sums, the worst; where that would help a finding
+    (on a rival) whoever bets on it adds the number to the rival's sum first."""
+    values: tuple[float, ...]
+    """The noisy sum of each arm that may come up, or the noisy difference, in outcome units."""
+
+
 class TrialCourse(ABC):
     """One policy's state, changed as a trial's stages open, fill, close and are released."""
 
@@ -85,8 +98,8 @@ class TrialCourse(ABC):
         """A stage has closed."""
 
     @abstractmethod
-    def released(self, stage: Stage, sizes: list[int], values: list[float]) -> None:
-        """The stage whose turn it was has been released, with these values in outcome units."""
+    def released(self, stage: Stage, outturn: Outturn) -> None:
+        """The stage whose turn it was has been released."""
 
     @abstractmethod
     def extent(self, stage: Stage) -> int:
@@ -144,8 +157,8 @@ class BatchedCourse(TrialCourse):
     def closed(self) -> None:
         pass
 
-    def released(self, stage: Stage, sizes: list[int], values: list[float]) -> None:
-        release(self.record, stage.champion, sizes[stage.champion], values[0])
+    def released(self, stage: Stage, outturn: Outturn) -> None:
+        release(self.record, stage.champion, outturn.sizes[stage.champion], outturn.values[0])
         self.algorithm.released(self.state, self.constants, stage.champion)
 
     def extent(self, stage: Stage) -> int:
@@ -206,13 +219,13 @@ class StagedCourse(TrialCourse):
     def closed(self) -> None:
         enter_closing(self.stages)
 
-    def released(self, stage: Stage, sizes: list[int], values: list[float]) -> None:
+    def released(self, stage: Stage, outturn: Outturn) -> None:
         slot = oldest_slot(self.stages)
         given = np.zeros(self.stages.assigned.size)
         if stage.difference:
-            given[0] = values[0]
+            given[0] = outturn.values[0]
         else:
-            given[stage.arms] = values
+            given[stage.arms] = outturn.values
         self.algorithm.settle(self.state, self.constants, slot, given)
         enter_release(self.stages)
 

@@ -21,7 +21,7 @@ from bestarm.trial.plain import Answer
 from bestarm.trial.public import PublicView, ledger_of, releases_of, status_of
 from bestarm.trial.report import report_of, report_page
 
-HEADER = ["assignment", "outcome"]
+HEADERS = (["assignment", "outcome"], ["outcome", "subject"])
 CHAIN = "chain.jsonl"
 """The public chain in a public export, an event a line."""
 LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -33,8 +33,10 @@ class OutcomeLine:
     """One line of a file of outcomes."""
 
     line: int
-    assignment: str
+    who: str
+    """The assignment, or the participant's code."""
     outcome: str
+    by_code: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class RowsRefused(InputError):
 
 
 def read_outcomes(path: str | Path) -> list[OutcomeLine]:
-    """The lines of a CSV file with the columns assignment and outcome."""
+    """The lines of a CSV file with the columns assignment and outcome, or subject and outcome."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -67,16 +69,20 @@ def read_outcomes(path: str | Path) -> list[OutcomeLine]:
     reader = csv.reader(io.StringIO(text))
     header = next(reader, [])
     names = [name.strip().lower() for name in header]
-    if sorted(names) != HEADER:
-        raise InputError("The file has to begin with a line that names its two columns: assignment,outcome.")
+    if sorted(names) not in HEADERS:
+        raise InputError(
+            "The file has to begin with a line that names its two columns: assignment,outcome or subject,outcome."
+        )
     rows = []
     for cells in reader:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != 2:
-            raise InputError(f"Line {reader.line_num} has {len(cells)} columns; it takes two: assignment,outcome.")
+            raise InputError(f"Line {reader.line_num} has {len(cells)} columns; it takes two.")
         found = dict(zip(names, cells, strict=True))
-        rows.append(OutcomeLine(reader.line_num, found["assignment"].strip(), found["outcome"].strip()))
+        by_code = "subject" in found
+        who = found["subject" if by_code else "assignment"].strip()
+        rows.append(OutcomeLine(reader.line_num, who, found["outcome"].strip(), by_code))
     return rows
 
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from dataclasses import dataclass
 
 from bestarm.errors import InputError
-from bestarm.text import is_text
 
 KEY_BYTES = 32
-LONGEST_SUBJECT = 200
 CHECK_LENGTH = 4
 
 
-def pseudonym(key: bytes, subject: str) -> str:
-    """The keyed hash that stands for a subject; without the key it cannot be traced back or tried out."""
-    text = str(subject)
-    if not text.strip() or len(text) > LONGEST_SUBJECT or not is_text(text):
-        raise InputError(f"A subject needs an id of 1 to {LONGEST_SUBJECT} characters.")
-    return hmac.new(key, b"subject\0" + text.encode(), hashlib.sha256).hexdigest()[:32]
+@dataclass(frozen=True)
+class Participant:
+    """Somebody by their code, wherever an assignment is asked for: `trial.tell_many([(Participant("p-001"), 1)])`."""
+
+    code: object
+
+
+def pseudonym(key: bytes, code: str) -> str:
+    """The keyed hash that stands for a code as `bestarm.codes` makes it; without the key it cannot be traced back or
+    tried out."""
+    return hmac.new(key, b"subject\0" + code.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def assignment_id(key: bytes, number: int) -> str:
@@ -38,7 +42,12 @@ def assignment_number(key: bytes, text: str) -> int:
 
 def no_such_assignment() -> InputError:
     """The refusal of an id that is none. It does not repeat the text: an outcome may have been typed there."""
-    return InputError("There is no assignment of this id in this trial; the id stands in the answer to ask.")
+    return InputError("There is no assignment of this id in this trial; the id was given when somebody was enrolled.")
+
+
+def no_such_participant() -> InputError:
+    """The refusal of a code that nobody in the trial has; it is not repeated either."""
+    return InputError("There is no participant of this code in this trial.")
 
 
 def _check(key: bytes, number: int) -> str:

@@ -34,6 +34,7 @@ def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
         recruiting={} if weights is None else {arm: float(w) for arm, w in enumerate(weights) if w > 0},
         stage=None if weights is None else stage_now(fold, weights),
         assigned=fold.course.assigned,
+        relabelled=fold.book.relabelled,
         releases=releases,
         estimates=estimates_of(rules.design, releases),
         standings=standings,
@@ -51,15 +52,16 @@ def released(rules: Rules, fold: Fold, stages: list[Stage]) -> list[Released]:
     found = []
     closed = [stage for stage in stages if stage.releases is not None]
     for stage in sorted(closed, key=lambda stage: stage.position or 0):
-        sizes, at, terms = fold.sizes(stage), stage.released_at or 0, stage.terms or {}
+        sizes, voids = fold.sizes(stage), fold.voids(stage)
+        at, terms = stage.released_at or 0, stage.terms or {}
         values = [value / rules.grid for value in stage.releases or []]
         if stage.difference:
             arms = (stage.champion, *(arm for arm in stage.arms if arm != stage.champion))
-            pair = tuple(sizes[arm] for arm in arms)
-            found.append(Released(stage.number, "difference", arms, pair, values[0], at, terms))
+            pair, voided = tuple(sizes[arm] for arm in arms), tuple(voids[arm] for arm in arms)
+            found.append(Released(stage.number, "difference", arms, pair, voided, values[0], at, terms))
         else:
             for arm, value in zip(stage.arms, values, strict=True):
-                found.append(Released(stage.number, "sum", (arm,), (sizes[arm],), value, at, terms))
+                found.append(Released(stage.number, "sum", (arm,), (sizes[arm],), (voids[arm],), value, at, terms))
     return found
 
 
@@ -73,6 +75,7 @@ def stage_figures(fold: Fold, stages: list[Stage]) -> list[StageFigures]:
             stage.champion,
             stage.difference,
             None if stage.releases is None else [value / grid for value in stage.releases],
+            (0,) * len(stage.weights) if stage.releases is None else tuple(fold.voids(stage)),
         )
         for stage in stages
     ]

@@ -40,6 +40,8 @@ class Released:
     arms: tuple[int, ...]
     """The arm; or of a difference the arm whose sum counts, and the arm whose sum is taken off."""
     sizes: tuple[int, ...]
+    voided: tuple[int, ...]
+    """How many of these people were voided; they keep their place in the sizes and count as the worst outcome."""
     value: float
     """In [0, 1] units."""
     at: int
@@ -78,6 +80,8 @@ class PublicView:
     stage: StageView | None
     """Of algorithms with coins; None for others, and once the trial has stopped."""
     assigned: list[int]
+    relabelled: int
+    """How often a mistyped code was put right."""
     releases: list[Released]
     estimates: list[Estimate]
     standings: list[Standing]
@@ -106,6 +110,7 @@ def status_of(view: PublicView) -> Status:
         recruiting=tuple(labels[arm] for arm in view.recruiting),
         stage=None if view.stage is None else stage_of(view.stage, labels),
         assigned={labels[arm]: count for arm, count in enumerate(view.assigned)},
+        relabelled=view.relabelled,
         releases=tuple(releases_of(view)),
         estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
         evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed) for s in view.standings),
@@ -132,6 +137,7 @@ def releases_of(view: PublicView) -> list[Release]:
             kind=r.kind,
             arms=tuple(view.labels[arm] for arm in r.arms),
             sizes=r.sizes,
+            voided=r.voided,
             value=value_in_units(view.design, r),
             epsilon=_number(r.terms.get("epsilon")),
         )

@@ -151,7 +151,7 @@ class Replay:
         owed = fold.owed(event.at)
         if owed is not None and event.kind != owed.kind:
             raise Wrong(f"Before anything else the trial had to be {owed.kind}.")
-        if event.kind in ("opened", "assigned", "vacated", "paused", "resumed"):
+        if event.kind in ("opened", "assigned", "vacated", "relabelled", "paused", "resumed"):
             rounded = event.at if fold.rules.follow_up is not None else event.at - event.at % HOUR
             if event.body["time"] != moment(rounded):
                 raise Wrong("The public time is not the one the design dictates.")
@@ -173,7 +173,7 @@ class Replay:
 
     def assigned(self, event: Event) -> None:
         """The person could be enrolled, and the arm could come up."""
-        held = self.fold.books.held_by((event.secret or {})["subject"])
+        held = self.fold.held((event.secret or {})["subject"])
         if held and not self.fold.may_join_again(held, event.at):
             raise Wrong("The subject already had its share of assignments.")
         check_assignment(self.fold, event.body)
@@ -217,6 +217,27 @@ class Replay:
             if (event.secret or {})["value"] not in (low, high):
                 raise Wrong("The imputed integer does not belong to the design's constant.")
 
+    def relabelled(self, event: Event) -> None:
+        """There was such an assignment, and the right code held none."""
+        secret = event.secret or {}
+        assignment = self.fold.books.assignment(secret["assignment"])
+        if assignment is None or assignment.state == "voided":
+            raise Wrong("There is no such assignment, or it was voided.")
+        if assignment.subject != secret["before"]:
+            raise Wrong("The assignment was not held by that code before.")
+        if self.fold.held(secret["subject"]):
+            raise Wrong("The code that the assignment was given to held one already.")
+
+    def voided(self, event: Event) -> None:
+        """It was a later assignment than the one that stands, and not too late."""
+        self._check_actor(event)
+        assignment = self._assignment(event, ("open", "told", "withdrawn"))
+        held = self.fold.held((event.secret or {})["duplicate_of"])
+        if not held or assignment in held or held[0].number > assignment.number:
+            raise Wrong("There is no earlier assignment of that person that could stand.")
+        if self.fold.may_void(assignment, event.at) is not None:
+            raise Wrong("The assignment could not be voided any more.")
+
     def vacated(self, event: Event) -> None:
         """People are replaced in this design, and the stage had somebody to replace."""
         check_vacancy(self.fold, event.body)
@@ -227,6 +248,9 @@ class Replay:
         if owed is None or owed.stage is None:
             raise Wrong("No stage was to be released yet.")
         check_release(self.fold, event.body)
+        voids = self.fold.voids(owed.stage)
+        if event.body["voided"] != [voids[arm] for arm in owed.stage.arms]:
+            raise Wrong("The number of people who were voided is wrong.")
         if event.body["time"] != moment(self.fold.public_time(owed.stage, event.at)):
             raise Wrong("The public time is not the one the design dictates.")
         missing = dict((event.secret or {})["missing"])
@@ -350,6 +374,9 @@ def check_release(fold: Fold, body: dict[str, Any]) -> None:
     sizes = fold.sizes(stage)
     if body["stage"] != stage.number or body["sizes"] != [sizes[arm] for arm in stage.arms]:
         raise Wrong("It was another stage's turn, or it had other people.")
+    counts = zip(body["voided"], body["sizes"], strict=True)
+    if not all(type(voided) is int and 0 <= voided <= size for voided, size in counts):
+        raise Wrong("More people were voided than there were, or fewer than none.")
     right = 1 if stage.difference else len(stage.arms)
     if len(body["values"]) != right or not all(type(value) is int for value in body["values"]):
         raise Wrong("A release is a whole number of steps for each sum.")

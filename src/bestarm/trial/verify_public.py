@@ -205,10 +205,16 @@ def _resumed(fold: Fold, body: dict[str, Any]) -> None:
         raise Wrong("The trial was not paused.")
 
 
+def _relabelled(fold: Fold, body: dict[str, Any]) -> None:
+    if set(body) != {"time"}:
+        raise Wrong("That a code was put right is public, and nothing else of it.")
+
+
 CHECK: Final = {
     "opened": check_opening,
     "assigned": check_assignment,
     "vacated": check_vacancy,
+    "relabelled": _relabelled,
     "paused": _paused,
     "resumed": _resumed,
 }

@@ -17,7 +17,7 @@ from bestarm.privacy.coins import OUTCOME, Coins, PersonalCoins
 from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Stage, Tally
 from bestarm.storage.events import PUBLIC_KINDS
-from bestarm.trial import outlook
+from bestarm.trial import outlook, telling
 from bestarm.trial import trial as trials
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import APPLY, Fold, Rules
@@ -237,12 +237,12 @@ def enrols_by_reports() -> Iterator[None]:
 @contextmanager
 def answers_tell() -> Iterator[None]:
     """Whoever tells an outcome again is told whether another one was recorded."""
-    honest = trials._tell_all
+    honest = telling.tell_all
 
     def tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guarded: bool) -> list[str]:
         return honest(desk, outcomes, actor, False)
 
-    with patch.object(trials, "_tell_all", tell_all):
+    with patch.object(trials, "tell_all", tell_all):
         yield
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
 from bestarm.service import schemas
 from bestarm.service.guard import (
     Holder,
+    TrialName,
     TrialsHere,
     TrialToManage,
     TrialToRun,
@@ -49,6 +50,13 @@ def create_trial(holder: WholeAdmin, trials: TrialsHere, design: schemas.NewTria
 def show_trial(found: TrialToView) -> schemas.TrialInfo:
     """A trial's design."""
     return schemas.TrialInfo(trial=found.name, design=found.design.to_json())
+
+
+@router.delete("/{trial}", status_code=204, responses=SEEN)
+def delete_trial(holder: WholeAdmin, trials: TrialsHere, trial: TrialName) -> Response:
+    """Delete a trial that never enrolled anybody. For administrators of all trials."""
+    trials.remove(trial)
+    return Response(status_code=204)
 
 
 @router.get("/{trial}/status", response_model=schemas.Status, responses=SEEN)
@@ -98,13 +106,13 @@ def ask_many(found: TrialToRun, holder: Holder, request: schemas.AskMany) -> Pla
 def tell(found: TrialToRun, holder: Holder, request: schemas.Tell) -> schemas.Done:
     """Record an outcome: "recorded", "already recorded" or "late" (kept, not used). For operators."""
     outcome = checked_outcome(found.design, request.outcome)
-    return schemas.Done(status=record(found, [(request.assignment, outcome)], holder)[0])
+    return schemas.Done(status=record(found, [(request.who, outcome)], holder)[0])
 
 
 @router.post("/{trial}/tell-many", responses=RUN)
 def tell_many(found: TrialToRun, holder: Holder, request: schemas.TellMany) -> schemas.DoneMany:
     """Record several outcomes in one step; all or none. For operators."""
-    outcomes = [(one.assignment, checked_outcome(found.design, one.outcome)) for one in request.outcomes]
+    outcomes = [(one.who, checked_outcome(found.design, one.outcome)) for one in request.outcomes]
     return schemas.DoneMany(statuses=record(found, outcomes, holder))
 
 
@@ -112,19 +120,45 @@ def tell_many(found: TrialToRun, holder: Holder, request: schemas.TellMany) -> s
 def correct(found: TrialToRun, holder: Holder, request: schemas.Correct) -> schemas.Done:
     """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released. For operators."""
     outcome = checked_outcome(found.design, request.outcome)
-    return schemas.Done(status=found.correct(request.assignment, outcome, request.reason, holder.actor))
+    return schemas.Done(status=found.correct(request.who, outcome, request.reason, holder.actor))
 
 
 @router.post("/{trial}/withdraw", responses=RUN)
 def withdraw(found: TrialToRun, holder: Holder, request: schemas.Withdraw) -> schemas.Done:
     """Take a subject out by the design's rule. For operators."""
-    return schemas.Done(status=found.withdraw(request.assignment, request.reason, holder.actor))
+    return schemas.Done(status=found.withdraw(request.who, request.reason, holder.actor))
 
 
 @router.get("/{trial}/open", response_model=schemas.OpenAssignments, responses=SEEN)
 def open_assignments(found: TrialToRun) -> Plain:
-    """The assignments whose outcomes are awaited, oldest first. For operators."""
+    """The assignments whose outcomes are awaited, the most urgent first. For operators."""
     return {"assignments": [one.to_json() for one in found.open_assignments()]}
+
+
+@router.get("/{trial}/staff", response_model=schemas.StaffStatus, responses=SEEN)
+def staff_status(found: TrialToRun) -> Plain:
+    """What staff have to do: how many outcomes are awaited, who is overdue, what holds a release up. For operators."""
+    return found.staff_status().to_json()
+
+
+@router.post("/{trial}/look-up", response_model=schemas.LookedUp, responses=SEEN)
+def look_up(found: TrialToRun, request: schemas.Who) -> Plain:
+    """Who somebody is: arm, when, whether an outcome is recorded (never which). Enrols nobody. For operators."""
+    held = found.look_up(request.subject, assignment=request.assignment)
+    near = found.near(request.subject) if request.subject is not None and not held else []
+    return {"assignments": [one.to_json() for one in held], "near": near}
+
+
+@router.post("/{trial}/relabel", responses=RUN)
+def relabel(found: TrialToRun, holder: Holder, request: schemas.Relabel) -> schemas.Done:
+    """Put a mistyped code right; the assignment and its arm stay. For operators."""
+    return schemas.Done(status=found.relabel(request.assignment, request.subject, request.reason, holder.actor))
+
+
+@router.post("/{trial}/void", responses=RUN)
+def void(found: TrialToRun, holder: Holder, request: schemas.Void) -> schemas.Done:
+    """Void a second entry of somebody; it keeps its place and counts as the worst outcome. For operators."""
+    return schemas.Done(status=found.void(request.assignment, request.duplicate_of, request.reason, holder.actor))
 
 
 @router.post("/{trial}/pause", responses=RUN)
