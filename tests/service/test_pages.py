@@ -106,7 +106,10 @@ def test_every_form_that_changes_something_checks_where_it_comes_from(service: S
     service.create()
     browser = service.browser("admin")
     paths = ["/new-trial", "/access/tokens", "/access/views", "/access/end", "/sign-out", "/trials/dose/manage"]
-    paths += [f"/trials/dose/desk/{what}" for what in ("assign", "review", "record", "correct", "withdraw")]
+    paths += [
+        f"/trials/dose/desk/{what}"
+        for what in ("find", "assign", "review", "record", "correct", "withdraw", "relabel", "void", "awaited")
+    ]
     for path in paths:
         assert browser.post(path, data={}).status_code == 403, path
         assert service.http.post(path, data={}).status_code == 303, path
@@ -170,7 +173,7 @@ def test_the_desk_assigns_reviews_records_and_corrects(service: Service) -> None
     again = send(browser, f"{desk}/record", desk, assignment=assignment, outcome="1")
     assert "Already recorded" in words(again)
     other = send(browser, f"{desk}/record", desk, assignment=assignment, outcome="0")
-    assert "different outcome has already been recorded" in words(other)
+    assert "Another outcome is recorded for this participant already" in words(other)
     corrected = send(browser, f"{desk}/correct", desk, assignment=assignment, outcome="0", reason="slip")
     assert "Corrected" in words(corrected)
     assert "needs a reason" in words(send(browser, f"{desk}/correct", desk, assignment=assignment, outcome="0"))
@@ -180,10 +183,10 @@ def test_the_desk_assigns_reviews_records_and_corrects(service: Service) -> None
     send(browser, f"{desk}/assign", desk, subject="p-2")
     waiting = service.app.state.trials.find("dose").open_assignments()[0].id
     assert "has left the trial" in words(send(browser, f"{desk}/withdraw", desk, assignment=waiting))
-    left = words(send(browser, f"{desk}/assign", desk, subject="p-2"))
+    left = words(send(browser, f"{desk}/find", desk, who="p-2"))
     assert "p-2 had" in left
     assert "this participant dropped out" in left
-    assert "Write this number down" not in left
+    assert "Write the assignment down" not in left
 
 
 def test_states_of_a_trial_are_told_apart(service: Service) -> None:

@@ -13,13 +13,13 @@ from fastapi.responses import HTMLResponse
 from bestarm.service import schemas
 from bestarm.service.guard import (
     Holder,
-    TrialName,
     TrialsHere,
     TrialToManage,
     TrialToRun,
     TrialToView,
     Viewer,
     WholeAdmin,
+    demand_everything,
 )
 from bestarm.service.problems import documented
 from bestarm.service.reports import report_response
@@ -53,9 +53,10 @@ def show_trial(found: TrialToView) -> schemas.TrialInfo:
 
 
 @router.delete("/{trial}", status_code=204, responses=SEEN)
-def delete_trial(holder: WholeAdmin, trials: TrialsHere, trial: TrialName) -> Response:
+def delete_trial(found: TrialToManage, holder: Holder, trials: TrialsHere) -> Response:
     """Delete a trial that never enrolled anybody. For administrators of all trials."""
-    trials.remove(trial)
+    demand_everything(holder)
+    trials.remove(found.name)
     return Response(status_code=204)
 
 
