@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Delta, Difference, Epsilon, Json, MaxParticipants, Seed, parse_means
+from bestarm.cli.options import (
+    Delta,
+    Difference,
+    Epsilon,
+    Json,
+    MaxParticipants,
+    Seed,
+    number_option,
+    parse_means,
+    whole_option,
+)
 from bestarm.cli.output import caution, count, emit_json, progress_bar, say, show_table, tell
 from bestarm.cli.simulate import say_if_compiling
 from bestarm.errors import InputError
@@ -26,13 +36,13 @@ def plan(
     means: Annotated[
         str | None, typer.Option("--means", metavar="M", help="Hoped-for mean outcomes, as in 0.45,0.35,0.3.")
     ] = None,
-    arms: Annotated[int | None, typer.Option("--arms", metavar="K", help="Number of arms, in place of means.")] = None,
+    arms: Annotated[int | None, whole_option("--arms", metavar="K", help="Number of arms, in place of means.")] = None,
     gap: Annotated[
-        float | None, typer.Option("--gap", metavar="G", help="With --arms: the best arm's lead over all others.")
+        float | None, number_option("--gap", metavar="G", help="With --arms: the best arm's lead over all others.")
     ] = None,
     base: Annotated[
         float | None,
-        typer.Option(
+        number_option(
             "--base", metavar="P", help="With --arms: the others' mean (if not given: such that means straddle 1/2)."
         ),
     ] = None,
@@ -40,16 +50,16 @@ def plan(
     algorithm: Annotated[
         str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
     ] = "evidence",
-    runs: Annotated[int, typer.Option("--runs", metavar="R", help="Simulated trials for every number.")] = 200,
+    runs: Annotated[int, whole_option("--runs", metavar="R", help="Simulated trials for every number.")] = 200,
     seed: Seed = 0,
     participants: Annotated[
         int | None,
-        typer.Option("--participants", metavar="N", help="Also ask what N people afford: privacy, and gap."),
+        whole_option("--participants", metavar="N", help="Also ask what N people afford: privacy, and gap."),
     ] = None,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="F.png", help="Draw the cost of privacy into this PNG file.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
+    jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     difference: Difference = None,
     max_participants: MaxParticipants = None,
     as_json: Json = False,

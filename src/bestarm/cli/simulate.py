@@ -23,8 +23,10 @@ from bestarm.cli.options import (
     Seed,
     Trend,
     Withdrawal,
+    number_option,
     parse_means,
     parse_missing,
+    whole_option,
 )
 from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
 from bestarm.errors import InputError
@@ -70,17 +72,17 @@ def simulate(
     ] = "evidence",
     epsilon: Annotated[
         float | None,
-        typer.Option("--epsilon", metavar="E", help="Privacy budget ε > 0; algorithms without privacy ignore it."),
+        number_option("--epsilon", metavar="E", help="Privacy budget ε > 0; algorithms without privacy ignore it."),
     ] = None,
     delta: Delta = 0.01,
-    runs: Annotated[int, typer.Option("--runs", metavar="R", help="How many simulated trials.")] = 1000,
+    runs: Annotated[int, whole_option("--runs", metavar="R", help="How many simulated trials.")] = 1000,
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
+    jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     max_participants: MaxParticipants = None,
     privacy: Annotated[
         str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
     ] = None,
-    rho: Annotated[float | None, typer.Option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
+    rho: Annotated[float | None, number_option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
     difference: Difference = None,
     base: Base = None,
     enrol: Enrol = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bestarm.cli import desk
-from bestarm.cli.options import Difference, Json, MaxParticipants
+from bestarm.cli.options import Difference, Json, MaxParticipants, whole_option
 from bestarm.cli.output import caution, emit_json, number, say, show_table
 from bestarm.cli.trial_options import STAFF, Actor, Folder, Name, Place, Reason, say_answer, trial_of, verdict_said
 
@@ -80,7 +80,7 @@ def create(
         str | None, typer.Option("--withdrawal", metavar="RULE", help="impute:X (the worst outcome) or replace.")
     ] = None,
     contributions: Annotated[
-        int, typer.Option("--contributions", metavar="k", help="Assignments one subject may hold.")
+        int, whole_option("--contributions", metavar="k", help="Assignments one subject may hold.")
     ] = 1,
     allocation: Annotated[
         str, typer.Option("--allocation", metavar="HOW", help="random (unpredictable) or fixed (in order).")

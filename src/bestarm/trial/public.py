@@ -7,11 +7,10 @@ sum. This module and the ones that render it do not import the storage or the no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from bestarm.design import Design
-from bestarm.exact import text_of
+from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import Standing
 from bestarm.policy.sample_ratio import SampleRatio
 from bestarm.release.laws import LOCAL
@@ -233,7 +232,7 @@ def assumptions(view: PublicView) -> list[str]:
 
 
 def _number(text: str | None) -> float | None:
-    return None if text is None else float(Fraction(text))
+    return None if text is None else float(kept(text, "The cost"))
 
 
 def coins_said(view: PublicView) -> str:

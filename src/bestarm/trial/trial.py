@@ -238,7 +238,7 @@ class Trial:
     def view(self) -> PublicView:
         """Everything that may be known about the trial."""
         with self._seen() as (reading, fold):
-            return outlook.public_view(self.name, fold, reading)
+            return outlook.public_view(self.name, fold, list(reading.stages()))
 
     def status(self, staff: bool = False) -> dict[str, Any]:
         """The public state as plain data; for `staff` also what is not public: what holds releases up."""
@@ -251,15 +251,14 @@ class Trial:
 
     def report(self, out: str | Path) -> dict[str, str]:
         """Write the report (report.html, report.json) into a folder; the paths."""
-        view = self.view()
-        with self._store.reading(self.name) as reading:
-            head = reading.public_head
+        with self._seen() as (reading, fold):
+            view, head = outlook.public_view(self.name, fold, list(reading.stages())), reading.public_head
         return exchange.write_report(view, head, out)
 
     def export_public(self, out: str | Path) -> dict[str, str]:
         """Write everything public into a folder as CSV and JSON; the paths."""
-        view = self.view()
-        with self._store.reading(self.name) as reading:
+        with self._seen() as (reading, fold):
+            view = outlook.public_view(self.name, fold, list(reading.stages()))
             return exchange.write_public(view, reading, out)
 
     def export_confidential(self, out: str | Path) -> dict[str, str]:

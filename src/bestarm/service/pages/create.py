@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -84,7 +85,6 @@ def _design(values: dict[str, str]) -> dict[str, Any]:
 
 
 def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError("The largest number of participants has to be a whole number.") from None
+    if not re.fullmatch(r"[0-9]{1,18}", text.strip()):
+        raise InputError("The largest number of participants has to be a whole number.")
+    return int(text)
