@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
 
 from bestarm.errors import InputError, OperationError
@@ -60,6 +61,11 @@ def coins_mark(reading: Reading) -> str:
     if not isinstance(mark, str):
         raise OperationError("The trial's first event does not say which key its coins have; run verify.")
     return mark
+
+
+def looks_like_an_id(text: str) -> bool:
+    """Whether this may be an assignment's id: what else is typed may be a code, or an outcome in the wrong field."""
+    return re.fullmatch(r"[0-9]{1,18}-[0-9a-fA-F]{4}", text.strip()) is not None
 
 
 def no_such_assignment() -> InputError:
