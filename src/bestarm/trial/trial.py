@@ -433,7 +433,7 @@ def _needs_reason(reason: str) -> None:
 def rehearse(store: str | Path | Store, *, name: str, **given: Any) -> Design:
     """The design that `Trial.create` would freeze, with everything checked and nothing written."""
     design = Design.make(**given)
-    check_name(name)
+    identity.check_name(name)
     Rules.of(design, resolve(given.get("algorithm", DEFAULT_ALGORITHM)))
     there = isinstance(store, Store) or "://" in str(store) or Path(store).exists()
     if there and name in trial_names(store):
