@@ -64,6 +64,7 @@ __all__ = [
     "Empirical",
     "InputError",
     "Instance",
+    "OperatingCharacteristics",
     "OperationError",
     "Outcomes",
     "Participant",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,12 +19,12 @@ from bestarm.checks import BETA, DELTA, EXPONENT, Requirement, one_of, whole
 from bestarm.codes import AS_TYPED, CODE_RULES, FOLDED
 from bestarm.durations import duration, in_largest_unit
 from bestarm.errors import InputError
-from bestarm.exact import exact, text_of
+from bestarm.exact import exact, kept, text_of
 from bestarm.outcomes import Outcomes
 from bestarm.policy.algorithm import Algorithm, Staged
 from bestarm.policy.catalogue import find
 from bestarm.policy.numbers import Numbers
-from bestarm.release.laws import Law
+from bestarm.release.laws import LOCAL, Law
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
 
 DEFAULT_ALGORITHM: Final = "evidence"
@@ -35,6 +36,7 @@ MOST_PARTICIPANTS: Final = 10**15
 MOST_CONTRIBUTIONS: Final = 10**6
 
 WEAK_BUDGET: Final = 10
+IMPUTED: Final = "The imputed outcome"
 HIGH_RISK: Final = Fraction(1, 5)
 
 
@@ -197,6 +199,11 @@ class Design:
         return self.privacy.shared(self.contributions)
 
     @property
+    def coins_apart(self) -> bool:
+        """Whether people's own coins are what protects them, so that the coins' key is kept apart from the store."""
+        return self.law.kind == LOCAL
+
+    @property
     def grid(self) -> int:
         """Integer steps in one outcome of 1."""
         return grid_of(self.encoding)
@@ -205,7 +212,7 @@ class Design:
     def imputed(self) -> Fraction | None:
         """What counts for a missing outcome, in [0, 1]; None if people are replaced."""
         rule, _, value = self.withdrawal.partition(":")
-        return self.outcomes.between(Fraction(value), "The imputed outcome") if rule == "impute" else None
+        return self.outcomes.between(kept(value, IMPUTED), IMPUTED) if rule == "impute" else None
 
     def numbers(self) -> Numbers:
         """The design as the policy reads it: numbers in floating point, the difference on the scale from 0 to 1."""
@@ -279,27 +286,27 @@ class Design:
         try:
             outcomes = Outcomes.from_json(data)
             name, _, revision = str(data["algorithm"]).partition("@")
-            old_difference = Fraction(data.get("indifference", 0)) * outcomes.width
+            old_difference = kept(data.get("indifference", 0), "indifference") * outcomes.width
             return cls(
                 arms=tuple(data["arms"]),
-                delta=Fraction(data["delta"]),
+                delta=kept(data["delta"], "delta"),
                 privacy=Privacy.from_json(data),
                 outcomes=outcomes,
                 algorithm=name,
-                revision=int(revision or 1),
+                revision=_revision(revision),
                 encoding=data["encoding"],
-                difference=Fraction(data["difference"]) if "difference" in data else old_difference,
-                base=Fraction(data["base"]) if "base" in data else None,
+                difference=kept(data["difference"], "difference") if "difference" in data else old_difference,
+                base=kept(data["base"], "base") if "base" in data else None,
                 max_participants=data["max_participants"],
                 follow_up=data["follow_up"],
                 withdrawal=data["withdrawal"],
                 contributions=data["contributions"],
                 allocation=data["allocation"],
-                beta=Fraction(data.get("beta", "1/2")),
-                s=Fraction(data.get("s", 2)),
+                beta=kept(data.get("beta", "1/2"), "beta"),
+                s=kept(data.get("s", 2), "s"),
                 codes=data.get("codes", AS_TYPED),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a design of bestarm: {error}.") from error
 
 
@@ -317,6 +324,12 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
     if "@" in algorithm and algorithm.partition("@")[2] != str(found.revision):
         raise InputError(f"The algorithm {algorithm!r} is not there any more; its revision is {found.revision} now.")
     return found
+
+
+def _revision(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{0,9}", text):
+        raise InputError("An algorithm's revision is a whole number.")
+    return int(text or 1)
 
 
 def _unversioned(algorithm: str) -> str:

@@ -15,7 +15,7 @@ def duration(text: str | int, name: str = "The follow-up") -> int:
     if isinstance(text, int) and not isinstance(text, bool):
         seconds = text
     else:
-        match = re.fullmatch(r"(\d{1,9})([smhdw])", str(text).strip())
+        match = re.fullmatch(r"([0-9]{1,9})([smhdw])", str(text).strip())
         if match is None:
             raise InputError(f"{name} is {text!r}; it takes a number with a unit: s, m, h, d or w, such as 30d.")
         seconds = int(match[1]) * _UNITS[match[2]]

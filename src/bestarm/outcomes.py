@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.exact import exact, text_of
+from bestarm.exact import exact, kept, text_of
 
 LONGEST_DESCRIPTION = 200
 
@@ -93,8 +93,8 @@ class Outcomes:
     def from_json(cls, data: dict[str, Any]) -> Outcomes:
         """From plain data."""
         return cls(
-            Fraction(data["low"]),
-            Fraction(data["high"]),
+            kept(data["low"], "low"),
+            kept(data["high"], "high"),
             data["outcomes"] == "binary",
             data["lower_is_better"],
             data.get("what"),

@@ -138,6 +138,21 @@ def test_measured_values_are_a_law_for_every_arm_or_a_pilot_for_all(
     assert found["fixed_samples"] > found["fixed_samples_nonprivate"]
 
 
+def test_simulations_take_outcomes_on_a_scale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--algorithm", "fixed", "--epsilon", "1", "--delta", "0.1", "--runs", "20", "--json"]
+    scale = ["--outcomes", "unit", "--high", "100", "--lower-is-better", "--difference", "20"]
+    assert main([*command, *scale, "--means", "30,60", "--law", "beta", "--sd", "10"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["error_rate"] == 0
+    assert found["within_difference"] == 1
+    assert found["lower_bound_refined"] is None
+    path = values_file(tmp_path, "arm,outcome\na,10\nb,90\na,20\nb,80\n")
+    assert main([*command, "--values", str(path), "--high", "100", "--difference", "20"]) == 0
+    assert json.loads(capsys.readouterr().out)["error_rate"] == 0
+    assert main([*command, "--difference", "0.2"]) == 2
+    assert "--means" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from bestarm.errors import InputError
+from bestarm.exact import is_plain
+
+
+def _parsed(kind: type, text: object) -> Any:
+    # Python would also take 1_0 and the digits of other scripts, which are more likely slips.
+    try:
+        if isinstance(text, str) and not is_plain(text):
+            raise ValueError
+        return kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise typer.BadParameter(f"{text!r} is not {what} in the digits 0 to 9.") from None
+
+
+def whole_option(*names: str, **settings: Any) -> Any:
+    """An option that takes a whole number."""
+    return typer.Option(*names, parser=partial(_parsed, int), **settings)
+
+
+def number_option(*names: str, **settings: Any) -> Any:
+    """An option that takes a number."""
+    return typer.Option(*names, parser=partial(_parsed, float), **settings)
+
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 Means: TypeAlias = Annotated[
     str, typer.Option("--means", metavar="M", help="The arms' mean outcomes, separated by commas: 0.95,0.9,0.5.")
 ]
 Epsilon: TypeAlias = Annotated[
-    float, typer.Option("--epsilon", metavar="E", help="Privacy budget ε > 0; smaller means more privacy.")
+    float, number_option("--epsilon", metavar="E", help="Privacy budget ε > 0; smaller means more privacy.")
 ]
 Delta: TypeAlias = Annotated[
-    float, typer.Option("--delta", metavar="D", help="Risk δ of recommending a wrong arm, between 0 and 1.")
+    float, number_option("--delta", metavar="D", help="Risk δ of recommending a wrong arm, between 0 and 1.")
 ]
 Difference: TypeAlias = Annotated[
     str | None,
@@ -38,10 +62,10 @@ Base: TypeAlias = Annotated[
 ]
 MaxParticipants: TypeAlias = Annotated[
     int | None,
-    typer.Option("--max-participants", "--max-samples", metavar="N", help="End undecided at this many people."),
+    whole_option("--max-participants", "--max-samples", metavar="N", help="End undecided at this many people."),
 ]
 Enrol: TypeAlias = Annotated[
-    float | None, typer.Option("--enrol", metavar="RATE", help="People a day; answers are then in days too.")
+    float | None, number_option("--enrol", metavar="RATE", help="People a day; answers are then in days too.")
 ]
 Arrivals: TypeAlias = Annotated[
     str,
@@ -89,7 +113,7 @@ LawName: TypeAlias = Annotated[
 Deviation: TypeAlias = Annotated[
     str | None, typer.Option("--sd", metavar="SD", help="With --law: the standard deviation, one or one an arm.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same answer.")]
+Seed: TypeAlias = Annotated[int, whole_option("--seed", metavar="S", help="The same seed gives the same answer.")]
 
 
 def parse_means(text: str) -> list[float]:
@@ -111,6 +135,8 @@ def _numbers(option: str, text: str, allowed: str) -> list[float]:
     numbers = []
     for part in (part.strip() for part in text.split(",")):
         try:
+            if not is_plain(part):
+                raise ValueError
             numbers.append(float(part))
         except ValueError:
             raise InputError(f"{option} holds {part!r}, which is not a number; give {allowed}.") from None

@@ -28,9 +28,11 @@ from bestarm.cli.options import (
     Trend,
     Values,
     Withdrawal,
+    number_option,
     parse_means,
     parse_missing,
     parse_sd,
+    whole_option,
 )
 from bestarm.cli.output import caution, count, emit_json, number, progress_bar, say, show_table, tell
 from bestarm.cli.simulate import say_if_compiling
@@ -51,14 +53,14 @@ def plan(
     means: Annotated[
         str | None, typer.Option("--means", metavar="M", help="Hoped-for mean outcomes, as in 0.45,0.35,0.3.")
     ] = None,
-    arms: Annotated[int | None, typer.Option("--arms", metavar="K", help="Number of arms, in place of means.")] = None,
+    arms: Annotated[int | None, whole_option("--arms", metavar="K", help="Number of arms, in place of means.")] = None,
     gap: Annotated[
         float | None,
-        typer.Option("--gap", metavar="G", help="With --arms: the best arm's lead; by default the difference."),
+        number_option("--gap", metavar="G", help="With --arms: the best arm's lead; by default the difference."),
     ] = None,
     base: Annotated[
         float | None,
-        typer.Option(
+        number_option(
             "--base", metavar="P", help="With --arms: the others' mean (if not given: such that means straddle 1/2)."
         ),
     ] = None,
@@ -80,11 +82,11 @@ def plan(
     values: Values = None,
     law: LawName = None,
     sd: Deviation = None,
-    runs: Annotated[int, typer.Option("--runs", metavar="R", help="Simulated trials for every number.")] = 200,
+    runs: Annotated[int, whole_option("--runs", metavar="R", help="Simulated trials for every number.")] = 200,
     seed: Seed = 0,
     participants: Annotated[
         int | None,
-        typer.Option(
+        whole_option(
             "--participants", metavar="N", help="Also ask what N people afford: privacy, gap, difference, a verdict."
         ),
     ] = None,
@@ -98,7 +100,7 @@ def plan(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="F.png", help="Draw the cost of privacy into this PNG file.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
+    jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     max_participants: MaxParticipants = None,
     as_json: Json = False,
 ) -> None:

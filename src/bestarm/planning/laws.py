@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from bestarm.checks import one_of
 from bestarm.errors import InputError
 from bestarm.exact import exact
-from bestarm.instance import Bernoulli, Beta, Empirical, RewardLaw, TruncatedNormal
+from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, TruncatedNormal
 from bestarm.outcomes import Outcomes
 
 LAWS: Final = ("beta", "normal")
@@ -55,6 +56,35 @@ def laws_of(
         raise InputError(f"{len(each)} standard deviations for {len(means)} arms; give one, or one an arm.")
     kind = Beta if law == "beta" else TruncatedNormal
     return tuple(kind.of(mean, one / float(scale.width)) for mean, one in zip(means, each, strict=True))
+
+
+def instance_of(
+    means: Sequence[float] | None,
+    *,
+    outcomes: str,
+    low: object,
+    high: object,
+    lower_is_better: bool,
+    law: str | None,
+    sd: Sequence[float] | None,
+    values: Sequence[Sequence[float]] | None,
+) -> tuple[Outcomes, Instance]:
+    """The scale and the arms of a simulation, from means or measured values in the outcome's own units."""
+    one_of("The kind of outcomes", outcomes, ("unit", "binary"))
+    scale = Outcomes(low, high, outcomes == "binary", lower_is_better)  # type: ignore[arg-type]
+    if means is None and (values is None or len(values) < 2):
+        raise InputError("Give the arms' means with --means, or measured --values with a column that names the arm.")
+    if means is not None and values is not None and len(values) > 1:
+        raise InputError("These values have a law for every arm, and so means of their own; leave --means out.")
+    unit = None if means is None else tuple(unit_mean(scale, mean) for mean in means)
+    return scale, Instance(laws_of(scale, unit, law, sd, values))
+
+
+def unit_mean(scale: Outcomes, mean: float) -> float:
+    """A mean in the outcome's own units on the scale from 0 to 1, larger being better."""
+    if scale.plain:
+        return float(mean)  # its range is checked with the other means
+    return float(f"{float(scale.between(exact(mean, 'The mean'), 'The mean')):.12g}")
 
 
 def read_values(path: Path) -> tuple[list[str] | None, list[list[float]]]:

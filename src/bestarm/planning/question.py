@@ -10,7 +10,7 @@ from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, Outcomes, Priv
 from bestarm.errors import InputError
 from bestarm.exact import exact
 from bestarm.instance import Instance
-from bestarm.planning.laws import laws_of
+from bestarm.planning.laws import laws_of, unit_mean
 from bestarm.policy.catalogue import find
 from bestarm.simulation import Life
 from bestarm.theory import lower_bound
@@ -220,7 +220,7 @@ def _hoped(
             raise InputError("Give either the means, or the number of arms and the gap, and not both.")
         if values is not None and len(values) > 1:
             raise InputError("These values have a law for every arm, and so means of their own; leave --means out.")
-        return tuple(checked_unique_best([_to_unit(scale, mean) for mean in means]).tolist())
+        return tuple(checked_unique_best([unit_mean(scale, mean) for mean in means]).tolist())
     if values is not None and len(values) > 1:
         if not (arms is gap is base is None):
             raise InputError("These values have a law for every arm; leave --arms, --gap and --base out.")
@@ -240,22 +240,16 @@ def _hoped(
         raise InputError(f"The gap is {gap:g}, but it must be above 0 and at most {width:g}.")
     start = (1.0 - lead) / 2.0
     if base is not None:
-        start = _to_unit(scale, base)
+        start = unit_mean(scale, base)
     elif values is not None:
         pilot = values[0]
-        start = sum(_to_unit(scale, value) for value in pilot) / len(pilot)
+        start = sum(unit_mean(scale, value) for value in pilot) / len(pilot)
     if not (0.0 <= start and start + lead <= 1.0 + 1e-12):
         raise InputError(
             f"A base rate of {scale.mean_in_units(start):g} and a gap of {gap:g} are impossible together: "
             f"both rates, with and without the gap, must lie between {scale.bounds(' and ')}."
         )
     return tuple(checked_unique_best([_tidy(min(start + lead, 1.0)), *[_tidy(start)] * (arms - 1)]).tolist())
-
-
-def _to_unit(scale: Outcomes, mean: float) -> float:
-    if scale.plain:
-        return float(mean)  # its range is checked with the other means
-    return _tidy(float(scale.between(exact(mean, "The mean"), "The mean")))
 
 
 def _planned_base(scale: Outcomes, instance: Instance, difference: float) -> float:

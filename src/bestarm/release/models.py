@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from bestarm.checks import EPSILON, RHO, Requirement, one_of
 from bestarm.errors import InputError
-from bestarm.exact import text_of
+from bestarm.exact import kept, text_of
 from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
 
 Model: TypeAlias = Literal["pure", "none", "local", "zcdp"]
@@ -108,4 +108,4 @@ def grid_of(encoding: str) -> int:
 
 
 def _fraction(text: str | None) -> Fraction | None:
-    return None if text is None else Fraction(text)
+    return None if text is None else kept(text, "The budget")

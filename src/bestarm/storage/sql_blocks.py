@@ -37,7 +37,9 @@ from bestarm.storage.sql_statements import (
     UPDATE_TALLY,
     UPDATE_TRIAL,
     book_from,
+    bytes_from,
     data_from,
+    event_from,
     stage_from,
     stage_row,
 )
@@ -51,7 +53,7 @@ class SQLReading(Reading):
         self._id: int = row.id
         self.name = row.name
         self.design = data_from(row.design)
-        self.key = bytes(row.key)
+        self.key = bytes_from(row.key)
         self.seq = row.seq
         self.head = row.head
         self.public_seq = row.public_seq
@@ -125,23 +127,12 @@ class SQLReading(Reading):
 
     def state(self) -> dict[str, bytes]:
         rows = self._connection.execute(STATE, {"trial": self._id})
-        return {row.array: bytes(row.bytes) for row in rows}
+        return {str(row.array): bytes_from(row.bytes) for row in rows}
 
     def events(self) -> Iterator[Event]:
         with self._rows(ALL_EVENTS) as rows:
             for row in rows:
-                yield Event(
-                    row.seq,
-                    row.at,
-                    row.actor,
-                    row.kind,
-                    data_from(row.body),
-                    None if row.secret is None else data_from(row.secret),
-                    bytes(row.salt),
-                    row.hash,
-                    row.public_seq,
-                    row.public_hash,
-                )
+                yield event_from(row)
 
     def assignments(self) -> Iterator[Assignment]:
         with self._rows(ALL_ASSIGNMENTS) as rows:

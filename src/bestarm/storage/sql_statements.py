@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from bestarm.errors import OperationError
 from bestarm.storage import schema
 from bestarm.storage.contract import Assignment, Book, Stage, Tally
-from bestarm.storage.events import canonical
+from bestarm.storage.events import Event, canonical
 
 _trials, _events, _assignments = schema.trials.c, schema.events.c, schema.assignments.c
 _stages, _tallies, _state = schema.stages.c, schema.tallies.c, schema.state.c
@@ -111,7 +111,7 @@ def stage_from(row: Any) -> Stage:
         stage.weights = json.loads(row.weights)
         stage.releases = None if row.releases is None else json.loads(row.releases)
         stage.terms = None if row.terms is None else json.loads(row.terms)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise OperationError(f"Stage {row.number} in the books cannot be read: somebody changed it.") from error
     return stage
 
@@ -128,6 +128,32 @@ def data_from(text: str) -> dict[str, Any]:
     """What an event or a design holds. What somebody garbled is kept as it is, for `verify` to name."""
     try:
         data = json.loads(text)
-    except (ValueError, RecursionError):
-        return {"garbled": text}
-    return data if isinstance(data, dict) else {"garbled": text}
+    except (ValueError, TypeError, RecursionError):
+        data = None
+    return data if isinstance(data, dict) else {"garbled": str(text)}
+
+
+def event_from(row: Any) -> Event:
+    """An event from its columns. SQLite keeps a value of any type in any column: what is of the wrong one becomes
+    what no event holds, and `verify` names it."""
+    return Event(
+        _whole(row.seq),
+        _whole(row.at),
+        str(row.actor),
+        str(row.kind),
+        data_from(row.body),
+        None if row.secret is None else data_from(row.secret),
+        bytes_from(row.salt),
+        str(row.hash),
+        None if row.public_seq is None else _whole(row.public_seq),
+        None if row.public_hash is None else str(row.public_hash),
+    )
+
+
+def bytes_from(value: Any) -> bytes:
+    """The bytes in a column; none, if it holds something else."""
+    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else b""
+
+
+def _whole(value: Any) -> int:
+    return value if type(value) is int else -1

@@ -97,28 +97,33 @@ def write_report(view: PublicView, head: str, folder: str | Path) -> dict[str, s
 
 def write_public(view: PublicView, reading: Reading, folder: str | Path) -> dict[str, str]:
     """Write everything public into a folder: releases and estimates as CSV, design, status and ledger as JSON, and the
-    public chain, from which `bestarm trial verify-public` rechecks every decision."""
+    public chain, from which `bestarm trial verify-public` rechecks every decision and every other file."""
     place = Path(folder)
-    releases = [
-        line.to_json() | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)
-    ]
-    status = status_of(view).to_json()
-    paths = {
-        name: place / name
-        for name in ("releases.csv", "estimates.csv", "design.json", "status.json", "ledger.json", CHAIN)
-    }
-    columns = ["stage", "kind", "arm", "size", "rival", "rival_size", "value", "epsilon", "released_at"]
-    _write(paths["releases.csv"], _csv(columns, [_apart(line) for line in releases]))
-    with replacing(paths[CHAIN]) as temporary, temporary.open("w", encoding="utf-8") as out:
+    texts = public_texts(view)
+    for name, text in texts.items():
+        _write(place / name, text)
+    with replacing(place / CHAIN) as temporary, temporary.open("w", encoding="utf-8") as out:
         for event in reading.events():
             if event.public_seq is not None:
                 line = {"seq": event.public_seq, "kind": event.kind, "body": event.body, "hash": event.public_hash}
                 out.write(json.dumps(line, ensure_ascii=False) + "\n")
-    _write(paths["estimates.csv"], _csv(["arm", "mean", "low", "high"], status["estimates"]))
-    _write(paths["design.json"], _json(view.design.to_json()))
-    _write(paths["status.json"], _json(status))
-    _write(paths["ledger.json"], _json(ledger_of(view).to_json()))
-    return {name: str(path) for name, path in paths.items()}
+    return {name: str(place / name) for name in (*texts, CHAIN)}
+
+
+def public_texts(view: PublicView) -> dict[str, str]:
+    """The files of a public export that follow from its chain: name and content."""
+    releases = [
+        line.to_json() | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)
+    ]
+    status = status_of(view).to_json()
+    columns = ["stage", "kind", "arm", "size", "rival", "rival_size", "value", "epsilon", "released_at"]
+    return {
+        "releases.csv": _csv(columns, [_apart(line) for line in releases]),
+        "estimates.csv": _csv(["arm", "mean", "low", "high"], status["estimates"]),
+        "design.json": _json(view.design.to_json()),
+        "status.json": _json(status),
+        "ledger.json": _json(ledger_of(view).to_json()),
+    }
 
 
 def write_confidential(rules: Rules, reading: Reading, folder: str | Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from bestarm.policy.algorithm import Standing
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Book, Reading, TrialState
+from bestarm.storage.contract import Book, Stage, TrialState
 from bestarm.trial.answers import State, Verdict
 from bestarm.trial.comparisons import StageFigures, coins_of, differences_of
 from bestarm.trial.estimates import estimates_of
@@ -16,17 +16,17 @@ from bestarm.trial.public import PublicView, Released, StageView
 STATES: Final[dict[TrialState, State]] = {"open": "recruiting", "paused": "paused", "stopped": "stopped"}
 
 
-def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
-    """The public view of a trial at one moment."""
+def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
+    """The public view of a trial at one moment, with all its stages by number."""
     rules = fold.rules
-    releases = released(rules, fold, reading)
+    releases = released(rules, fold, stages)
     weights = None if fold.book.state != "open" else fold.recruiting()
     state = STATES[fold.book.state]
     if state == "recruiting" and (weights is None or fold.full):
         state, weights = "waiting", None
     labels = list(rules.design.arms)
     standings = [] if rules.algorithm.standings is None else rules.algorithm.standings(fold.state, rules.constants)
-    stages = stage_figures(fold, reading) if fold.course.foreseen else []
+    figures = stage_figures(fold, stages) if fold.course.foreseen else []
     return PublicView(
         name=name,
         design=rules.design,
@@ -38,19 +38,19 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
         releases=releases,
         estimates=estimates_of(rules.design, releases),
         standings=standings,
-        differences=differences_of(rules.design, stages, leader_of(standings)) if standings else [],
+        differences=differences_of(rules.design, figures, leader_of(standings)) if standings else [],
         by_coins=fold.course.foreseen,
-        coins=coins_of(stages) if stages else None,
+        coins=coins_of(figures) if figures else None,
         explanation=rules.algorithm.explain(fold.state, rules.constants, labels),
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
     )
 
 
-def released(rules: Rules, fold: Fold, reading: Reading) -> list[Released]:
+def released(rules: Rules, fold: Fold, stages: list[Stage]) -> list[Released]:
     """Every release so far, in the order in which they were made."""
     found = []
-    closed = [stage for stage in reading.stages() if stage.releases is not None]
+    closed = [stage for stage in stages if stage.releases is not None]
     for stage in sorted(closed, key=lambda stage: stage.position or 0):
         sizes, voids = fold.sizes(stage), fold.voids(stage)
         at, terms = stage.released_at or 0, stage.terms or {}
@@ -65,7 +65,7 @@ def released(rules: Rules, fold: Fold, reading: Reading) -> list[Released]:
     return found
 
 
-def stage_figures(fold: Fold, reading: Reading) -> list[StageFigures]:
+def stage_figures(fold: Fold, stages: list[Stage]) -> list[StageFigures]:
     """Every stage in public numbers, in the order in which they opened."""
     grid = fold.rules.grid
     return [
@@ -77,7 +77,7 @@ def stage_figures(fold: Fold, reading: Reading) -> list[StageFigures]:
             None if stage.releases is None else [value / grid for value in stage.releases],
             (0,) * len(stage.weights) if stage.releases is None else tuple(fold.voids(stage)),
         )
-        for stage in reading.stages()
+        for stage in stages
     ]
 
 

@@ -7,11 +7,10 @@ sum. This module and the ones that render it do not import the storage or the no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from bestarm.design import Design
-from bestarm.exact import text_of
+from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import Standing
 from bestarm.policy.sample_ratio import SampleRatio
 from bestarm.release.laws import LOCAL
@@ -233,7 +232,7 @@ def assumptions(view: PublicView) -> list[str]:
 
 
 def _number(text: str | None) -> float | None:
-    return None if text is None else float(Fraction(text))
+    return None if text is None else float(kept(text, "The cost"))
 
 
 def coins_said(view: PublicView) -> str:
@@ -246,6 +245,19 @@ def coins_said(view: PublicView) -> str:
         "ALARM: participants did not come to the arms in the announced proportions. With fair coins that happens in at "
         f"most one trial in a thousand (p = {view.coins.p_value:.1e}). Find out why before relying on the verdict."
     )
+
+
+def mended_said(view: PublicView) -> str:
+    """How often codes were put right and second entries voided, for people to read; nothing if never."""
+    voided = sum(sum(release.voided) for release in view.releases)
+    said = []
+    if view.relabelled:
+        often = "once" if view.relabelled == 1 else f"{view.relabelled:,} times"
+        said.append(f"A code was mistyped and put right {often}; that changes nobody's arm.")
+    if voided:
+        entry = "1 second entry of somebody was" if voided == 1 else f"{voided:,} second entries of somebody were"
+        said.append(f"{entry} voided; each keeps its place and counts against what the trial finds.")
+    return " ".join(said)
 
 
 def differences_said(view: PublicView) -> list[str]:

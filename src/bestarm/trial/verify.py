@@ -21,14 +21,17 @@ from typing import Any, Final
 import numpy as np
 
 from bestarm.errors import BestArmError
+from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Reading
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
+from bestarm.storage.keys import Keys
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.answers import Misfit, Verification
 from bestarm.trial.desk import OURSELVES, in_fixed_order
 from bestarm.trial.fold import APPLY, HOUR, Fold, Rules
+from bestarm.trial.identity import KEY_BYTES
 from bestarm.trial.moments import moment
 from bestarm.trial.policy_state import differing, fill
 
@@ -55,10 +58,12 @@ def key_mark(key: bytes) -> str:
     return hmac.new(key, b"bestarm key", hashlib.sha256).hexdigest()
 
 
-def verify(rules: Rules, reading: Reading, progress: Callable[[int, int], None] | None = None) -> Verification:
+def verify(
+    rules: Rules, reading: Reading, keys: Keys, progress: Callable[[int, int], None] | None = None
+) -> Verification:
     """Check the whole log and then the books; names every event that does not fit."""
     books = MemoryBooks()
-    replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key)
+    replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key, keys)
     head = public_head = GENESIS
     count = public_count = 0
     misfits: list[Misfit] = []
@@ -82,14 +87,17 @@ def verify(rules: Rules, reading: Reading, progress: Callable[[int, int], None] 
 
 def _chain_faults(event: Event, before: str, seq: int, public_before: str, public_seq: int) -> list[str]:
     """What is wrong with the event's place in the two chains."""
+    if event.seq < 1:
+        return ["The event has no number."]
     if event.seq != seq:
         missing = f"Event {seq} is" if event.seq == seq + 1 else f"Events {seq} to {event.seq - 1} are"
         return [f"{missing} missing."]
     found = []
     try:
         right = chained(before, event.seq, event.at, event.actor, event.kind, event.body, event.secret, event.salt)
+        right_publicly = chained_publicly(public_before, public_seq, event.kind, event.body)
     except UNREADABLE:
-        right = ""
+        right = right_publicly = ""
     if right != event.hash:
         found.append("The event's hash does not fit its content and the event before.")
     if event.kind not in PUBLIC_KINDS:
@@ -97,7 +105,7 @@ def _chain_faults(event: Event, before: str, seq: int, public_before: str, publi
             found.append("A confidential event stands in the public chain.")
     elif event.public_seq != public_seq:
         found.append("The event has the wrong number in the public chain.")
-    elif chained_publicly(public_before, public_seq, event.kind, event.body) != event.public_hash:
+    elif right_publicly != event.public_hash:
         found.append("The event's public hash does not fit its body and the public event before.")
     return found
 
@@ -105,10 +113,11 @@ def _chain_faults(event: Event, before: str, seq: int, public_before: str, publi
 class Replay:
     """Checks events one after the other and applies them, for as long as they can be."""
 
-    def __init__(self, fold: Fold, name: str, key: bytes) -> None:
+    def __init__(self, fold: Fold, name: str, key: bytes, keys: Keys) -> None:
         self.fold = fold
         self.name = name
         self.key = key
+        self.keys = keys
         self._lost = False
 
     @np.errstate(divide="raise", invalid="raise")
@@ -158,8 +167,11 @@ class Replay:
             raise Wrong("The design in the log is not the trial's design.")
         if event.body["name"] != self.name:
             raise Wrong("The name in the log is not the trial's name.")
-        if event.body["key"] != key_mark(self.key):
+        # To HMAC a key and the same key followed by zeros are one.
+        if event.body["key"] != key_mark(self.key) or len(self.key) != KEY_BYTES:
             raise Wrong("The trial's key is not the one it was created with.")
+        if self.fold.rules.design.coins_apart and self.keys.spoilt(event.body["coins"]):
+            raise Wrong("The key of the trial's coins is not the one it was created with.")
 
     def opened(self, event: Event) -> None:
         """Nobody could be assigned without this stage, and it is as the policy plans it."""
@@ -289,7 +301,7 @@ class Replay:
     def _check_value(self, event: Event) -> None:
         secret: dict[str, Any] = event.secret or {}
         outcome = secret["outcome"]
-        unit = None if outcome is None else self.fold.rules.design.outcomes.to_unit(Fraction(outcome))
+        unit = None if outcome is None else self.fold.rules.design.outcomes.to_unit(kept(outcome, "The outcome"))
         if secret["value"] not in self._possible(unit):
             raise Wrong("The integer does not belong to the outcome.")
 
@@ -374,6 +386,11 @@ def check_release(fold: Fold, body: dict[str, Any]) -> None:
     right = 1 if stage.difference else len(stage.arms)
     if len(body["values"]) != right or not all(type(value) is int for value in body["values"]):
         raise Wrong("A release is a whole number of steps for each sum.")
+    terms, promise = body["terms"], fold.rules.design.per_outcome
+    if not all(isinstance(term, str | None) for term in terms.values()):
+        raise Wrong("The terms of the release are not in words.")
+    if promise.budget is not None and terms[promise.measure] != text_of(promise.budget):
+        raise Wrong("The release says that it costs something else than the design does.")
 
 
 def check_verdict(fold: Fold, body: dict[str, Any], at: int) -> None:
@@ -389,15 +406,17 @@ def check_verdict(fold: Fold, body: dict[str, Any], at: int) -> None:
 def _books_differ(fold: Fold, books: MemoryBooks, reading: Reading, heads: tuple[str, int, str, int]) -> str | None:
     if (reading.head, reading.seq, reading.public_head, reading.public_seq) != heads:
         return "The log does not end where the books say it does; events at its end are missing."
+    if reading.design != fold.rules.design.to_json():
+        return "The design in the books is not written as the log has it."
     if reading.book != books.book:
         return "The trial's numbers in the books differ from what the log gives."
-    for what, kept, derived in (
+    for what, rows, derived in (
         ("assignments", reading.assignments(), books.assignments),
         ("stages", reading.stages(), books.stages),
         ("tallies", reading.tallies(), books.tallies),
     ):
         try:
-            same = [asdict(row) for row in kept] == [asdict(row) for _, row in sorted(derived.items())]  # type: ignore[call-overload]
+            same = [asdict(row) for row in rows] == [asdict(row) for _, row in sorted(derived.items())]  # type: ignore[call-overload]
         except UNREADABLE:
             same = False
         if not same:

@@ -163,7 +163,7 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
 
 def epsilon_at(step: str) -> float:
     """The budget at a position of the slider: ten a decade, with two digits."""
-    place = int(step) if step.isdecimal() and len(step) < 4 else STEPS_PER_DECADE * 2
+    place = int(step) if step.isascii() and step.isdecimal() and len(step) < 4 else STEPS_PER_DECADE * 2
     exponent = SMALLEST_EXPONENT + min(place, STEPS) / STEPS_PER_DECADE
     return float(f"{10**exponent:.2g}")
 
