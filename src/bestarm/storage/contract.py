@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from bestarm.storage.events import Event
+from bestarm.storage.keys import Keys
 
 AssignmentState: TypeAlias = Literal["open", "told", "late", "withdrawn", "voided"]
 """What became of an assignment: its outcome is awaited, told, told too late to count, or will never come; or it was a
@@ -240,6 +241,9 @@ class Writing(Reading):
 
 class Store(ABC):
     """A place where trials live."""
+
+    keys: Keys
+    """Where those keys of trials are kept that must not lie in the store itself."""
 
     @abstractmethod
     def names(self) -> list[str]:

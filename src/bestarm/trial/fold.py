@@ -14,7 +14,8 @@ from bestarm.design import Design
 from bestarm.errors import OperationError
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Assignment, Book, Books, Stage, Tally
+from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Tally
+from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.course import Opening, Outturn, course_of
 
 MICROSECONDS: Final = 1_000_000
@@ -374,3 +375,11 @@ APPLY: Final = {
     "resumed": Fold._resumed,
 }
 """Every kind of event there is."""
+
+
+def refolded(rules: Rules, reading: Reading) -> Any:
+    """The policy's state derived anew from the log, for a version that keeps it in another layout."""
+    fold = Fold(rules, MemoryBooks(), rules.fresh_state())
+    for event in reading.events():
+        fold.apply(event.kind, event.at, event.body, event.secret)
+    return fold.state
