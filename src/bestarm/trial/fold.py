@@ -200,7 +200,7 @@ class Fold:
         self.book.at = at
 
     def _created(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        pass
+        self.book.began = body["time"]
 
     def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
@@ -327,6 +327,11 @@ class Fold:
         values = tuple(value / self.rules.grid for value in body["values"])
         voided = dict(zip(stage.arms, body["voided"], strict=True))
         counts = tuple(voided.get(arm, 0) for arm in range(len(stage.weights)))
+        for arm in stage.arms:
+            tally = self.tally_of(stage.number, arm)
+            if tally.voided != counts[arm]:  # from the public chain alone the numbers are known here first
+                tally.voided = counts[arm]
+                self.books.save_tally(tally)
         self.course.released(stage, Outturn(tuple(self.sizes(stage)), counts, values))
         self._winner = int(self.rules.algorithm.over(self.state, self.rules.constants))
         if self.course.foreseen and self._winner == UNDECIDED:
@@ -343,7 +348,7 @@ class Fold:
 
     def _stopped(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         self.book.state = "stopped"
-        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason")}
+        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason", "time")}
 
     def _paused(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         self.book.state = "paused"
