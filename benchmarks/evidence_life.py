@@ -7,20 +7,10 @@ with parts `pair`, `difference`, `twice`, `late`, `edges` and `drift`; all of th
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 import bestarm as ba
-from bestarm.instance import Instance
-from bestarm.policy.algorithm import UNDECIDED
-from bestarm.policy.catalogue import CATALOGUE
-from bestarm.policy.numbers import Numbers
-from bestarm.release.laws import pure_law
-from bestarm.simulation.compiled import entry_point, make_entry_point
-from bestarm.simulation.people import World, noise_of, people_of
 
 CAP = 10**13
 SIX = (
@@ -84,25 +74,15 @@ def late(runs: int) -> None:
     print(
         "\n| means | eps | people without delay | outstanding / that | people / (that + outstanding) |\n|" + "---|" * 5
     )
-    algorithm = CATALOGUE["evidence"]
     for means, epsilon in (((0.6, 0.5, 0.45, 0.4, 0.3), 1.0), ((0.75, 0.7), 1.0), ((0.75, 0.7, 0.7, 0.7, 0.7), 0.1)):
-        law = pure_law(epsilon)
-        constants = algorithm.constants(Numbers(len(means), 0.05, law))
-        run = entry_point(algorithm)
-        people = people_of(Instance.bernoulli(means), False)
-
-        def average(outstanding: int) -> float:
-            world = World(people, noise_of(law), outstanding)  # noqa: B023
-            taken = [
-                run(np.random.default_rng([seed, 13]), world, constants, CAP, np.zeros(len(means), np.int64))[0]  # noqa: B023
-                for seed in range(runs)
-            ]
-            return float(np.mean(taken))
-
-        plain = average(0)
+        options: dict[str, Any] = {"means": means, "epsilon": epsilon, "delta": 0.05, "runs": runs, "seed": 13}
+        plain = ba.simulate("evidence", max_samples=CAP, **options).summary().mean_samples
         for share in (0.3, 1.0, 3.0):
+            # A person a minute: as many are enrolled while an outcome is awaited as the follow-up has minutes.
             outstanding = round(share * plain)
-            ratio = average(outstanding) / (plain + outstanding)
+            waiting: dict[str, Any] = {"enrol": 24 * 60, "follow_up": f"{outstanding + 1}m"}
+            people = ba.simulate("evidence", max_samples=CAP, **options, **waiting).summary().mean_samples
+            ratio = people / (plain + outstanding)
             print(f"| {means} | {epsilon:g} | {plain:.4g} | {share:g} | {ratio:.2f} |", flush=True)
 
 
@@ -131,63 +111,23 @@ def edges(runs: int) -> None:
         )
 
 
-class Drifting(NamedTuple):
-    """Means that move together while people come in."""
-
-    means: Any
-    kind: int
-    size: float
-    horizon: float
-    rate: float
-    outstanding: int
-    longest_step: int
-
-
-def level(world: Drifting, at: int) -> float:
-    """What is added to every arm's mean after so many people."""
-    t = min(at / world.horizon, 1.0)
-    if world.kind == 1:
-        return world.size * t
-    if world.kind == 2:
-        return world.size if t > 0.5 else 0.0
-    if world.kind == 3:
-        return 4.0 * world.size * t * (1.0 - t)
-    if world.kind == 4:
-        return world.size * math.sin(8.0 * math.pi * at / world.horizon)
-    return 0.0
-
-
 def drift(runs: int) -> None:
     """Error rates at delta = 0.2 where all arms are alike but for the least difference that makes a verdict wrong."""
-    from numba import njit
-
-    moved: Callable[..., float] = njit(level)
-
-    def count(rng: np.random.Generator, world: Drifting, arm: int, people: int, at: int) -> float:
-        return float(rng.binomial(people, min(max(world.means[arm] + moved(world, at), 0.0), 1.0)))
-
-    def blur(rng: np.random.Generator, world: Drifting) -> float:
-        return float(rng.geometric(world.rate) - rng.geometric(world.rate))
-
-    algorithm = CATALOGUE["evidence"]
-    run = make_entry_point(algorithm, {"count": count, "blur": blur}, cached=False)
     print("\n| means | difference | trend | outstanding | wrong | of | undecided |\n|" + "---|" * 7)
-    names = ("none", "linear", "step", "inverted U", "seasonal")
-    scenes: list[tuple[tuple[float, ...], float, int, int]] = []
-    scenes += [((0.5, 0.4, 0.4), 0.1, kind, 0) for kind in range(5)]
-    scenes += [((0.5, 0.4, 0.4), 0.1, 1, 300)]
-    scenes += [((0.502, 0.5), 0.0, kind, 0) for kind in range(5)]
-    for means, g, kind, outstanding in scenes:
-        constants = algorithm.constants(Numbers(len(means), 0.2, pure_law(1.0), g))
-        horizon = 600.0
-        world = Drifting(np.array(means), kind, 0.3, horizon, 1 - math.exp(-1.0), outstanding, 20)
-        wrong = undecided = 0
-        for seed in range(runs):
-            arms = np.zeros(len(means), np.int64)
-            _, verdict, _ = run(np.random.default_rng([seed, kind]), world, constants, 6000, arms)
-            undecided += verdict == UNDECIDED
-            wrong += verdict not in (0, UNDECIDED)
-        print(f"| {means} | {g:g} | {names[kind]} | {outstanding} | {wrong} | {runs} | {undecided} |", flush=True)
+    trends = (None, "linear:0.3", "step:0.3", "bump:0.3", "season:0.3")
+    scenes: list[tuple[tuple[float, ...], float, str | None, int]] = []
+    scenes += [((0.5, 0.4, 0.4), 0.1, trend, 0) for trend in trends]
+    scenes += [((0.5, 0.4, 0.4), 0.1, "linear:0.3", 300)]
+    scenes += [((0.502, 0.5), 0.0, trend, 0) for trend in trends]
+    for means, g, trend, outstanding in scenes:
+        waiting: dict[str, Any] = {"enrol": 24 * 60, "follow_up": f"{outstanding + 1}m"} if outstanding else {}
+        options: dict[str, Any] = {"means": means, "epsilon": 1.0, "delta": 0.2, "difference": g, "seed": 15}
+        found = ba.simulate("evidence", runs=runs, max_samples=6000, trend=trend, **options, **waiting).summary()
+        wrong = round(found.error_rate * runs)
+        print(
+            f"| {means} | {g:g} | {trend or 'none'} | {outstanding} | {wrong} | {runs} | {found.undecided} |",
+            flush=True,
+        )
 
 
 PARTS: dict[str, Callable[[int], None]] = {

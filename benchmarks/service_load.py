@@ -34,7 +34,7 @@ WAITING = 409
 
 
 @dataclass
-class Tally:
+class Counts:
     """What one thread saw."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Tally:
 class Connection:
     """Requests to the API, timed, without the client's second attempts."""
 
-    def __init__(self, port: int, token: str, tally: Tally) -> None:
+    def __init__(self, port: int, token: str, tally: Counts) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._tally = tally
@@ -78,7 +78,7 @@ class Connection:
         self._connection.close()
 
 
-def clinic(number: int, port: int, token: str, end: float, tally: Tally) -> None:
+def clinic(number: int, port: int, token: str, end: float, tally: Counts) -> None:
     """Ask and tell, one participant after the other, until the end."""
     connection, rng, person = Connection(port, token, tally), random.Random(number), 0
     while time.monotonic() < end:
@@ -98,7 +98,7 @@ def clinic(number: int, port: int, token: str, end: float, tally: Tally) -> None
     connection.close()
 
 
-def viewer(port: int, link: str, end: float, tally: Tally) -> None:
+def viewer(port: int, link: str, end: float, tally: Counts) -> None:
     """Look at the trial's public page as a browser does: the whole of it, then every three seconds what changed."""
     connection, mark = http.client.HTTPConnection("127.0.0.1", port, timeout=60), ""
     while time.monotonic() < end:
@@ -124,7 +124,7 @@ def run(name: str, store: str, folder: Path, clients: int, viewers: int, seconds
             client.create(name=NAME, arms=["a", "b", "c"], epsilon="1", delta="0.000000001", outcomes="binary")
         operator, link = server.token("operator"), server.view_link(NAME)
         end = time.monotonic() + seconds
-        tallies = [Tally() for _ in range(clients + viewers)]
+        tallies = [Counts() for _ in range(clients + viewers)]
         threads = [
             threading.Thread(target=clinic, args=(n, server.port, operator, end, tallies[n])) for n in range(clients)
         ]
@@ -140,7 +140,7 @@ def run(name: str, store: str, folder: Path, clients: int, viewers: int, seconds
     return report(name, store, tallies, seconds)
 
 
-def report(name: str, store: str, tallies: list[Tally], seconds: float) -> bool:
+def report(name: str, store: str, tallies: list[Counts], seconds: float) -> bool:
     """Print what was measured and check it against the log."""
     print(f"\n{name}: {seconds:g} s")
     for kind in ("ask", "tell", "view"):

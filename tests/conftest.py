@@ -18,6 +18,8 @@ NOT_COUNTED = (
     "theory/test_oracles",
     "theory/test_properties",
     "trial/test_durability",
+    "trial/test_tampering",
+    "trial/test_same_in_time",
 )
 """Tests that mostly compile, repeat themselves thousands of times, or run in other processes.
 

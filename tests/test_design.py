@@ -65,7 +65,8 @@ def test_a_design_of_the_first_version_is_read() -> None:
     assert (design.identity, design.difference) == ("evidence@1", Fraction(1, 2))
     assert design.numbers().difference == 0.05
     assert design.outcomes == Outcomes(Fraction(0), Fraction(10), False, True)
-    assert design == make(
+    assert design.codes == "as typed"
+    assert replace(design, codes="folded") == make(
         algorithm=replace(ABLE, name="evidence", revision=1),
         arms=OF_0_1_0["arms"],
         epsilon=0.3,

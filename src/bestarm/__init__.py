@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
-    from bestarm.planning import Plan, plan
+    from bestarm.planning import OperatingCharacteristics, Plan, operating_characteristics, plan
     from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
     from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
     from bestarm.theory import Bounds, bounds
+    from bestarm.trial.identity import Participant
     from bestarm.trial.trial import Trial
 
 _HOME = {
@@ -38,12 +39,15 @@ _HOME = {
     "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
     "rule": "bestarm.rules",
+    "OperatingCharacteristics": "bestarm.planning",
+    "operating_characteristics": "bestarm.planning",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
     "Results": "bestarm.simulation",
     "simulate": "bestarm.simulation",
     "Bounds": "bestarm.theory",
     "bounds": "bestarm.theory",
+    "Participant": "bestarm.trial.identity",
     "Trial": "bestarm.trial.trial",
 }
 """Where each public name lives; it is imported when first used, so that `import bestarm` stays quick."""
@@ -60,8 +64,10 @@ __all__ = [
     "Empirical",
     "InputError",
     "Instance",
+    "OperatingCharacteristics",
     "OperationError",
     "Outcomes",
+    "Participant",
     "Plan",
     "Privacy",
     "Results",
@@ -70,6 +76,7 @@ __all__ = [
     "TruncatedNormal",
     "__version__",
     "bounds",
+    "operating_characteristics",
     "plan",
     "rule",
     "simulate",

@@ -16,8 +16,8 @@ from bestarm.exact import LONGEST_NUMBER, exact, text_of
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule about one number: its name, what is allowed, in words, and as a test."""
+class Requirement:
+    """What one number has to be: its name, what is allowed, in words, and as a test."""
 
     name: str
     allowed: str
@@ -44,21 +44,23 @@ class Rule:
         return InputError(f"{self.name} is {shown}, but {self.allowed}.")
 
 
-def positive(name: str, what: str) -> Rule:
+def positive(name: str, what: str) -> Requirement:
     """A positive, finite number."""
-    return Rule(name, f"{what} has to be a positive, finite number", lambda x: bool(x > 0) and math.isfinite(x))
+    return Requirement(name, f"{what} has to be a positive, finite number", lambda x: bool(x > 0) and math.isfinite(x))
 
 
-def share(name: str, what: str) -> Rule:
+def share(name: str, what: str) -> Requirement:
     """A number strictly between 0 and 1."""
-    return Rule(name, f"{what} has to lie between 0 and 1, both excluded", lambda x: bool(0 < x < 1))
+    return Requirement(name, f"{what} has to lie between 0 and 1, both excluded", lambda x: bool(0 < x < 1))
 
 
 EPSILON: Final = positive("epsilon", "a privacy budget")
 RHO: Final = positive("rho", "a privacy budget")
 DELTA: Final = share("delta", "the risk of a wrong recommendation")
 BETA: Final = share("beta", "the leader's share")
-EXPONENT: Final = Rule("s", "the exponent has to be a finite number above 1", lambda x: x > 1 and math.isfinite(x))
+EXPONENT: Final = Requirement(
+    "s", "the exponent has to be a finite number above 1", lambda x: x > 1 and math.isfinite(x)
+)
 
 
 def whole(name: str, value: object, least: int, most: int) -> int:

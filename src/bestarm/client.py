@@ -16,11 +16,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from bestarm.codes import code_of
 from bestarm.design import Design
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import text_of
 from bestarm.files import replacing
-from bestarm.trial.answers import Asked, Ledger, OpenAssignment, Report, Status, Verdict, Verification
+from bestarm.trial.answers import (
+    Asked,
+    HeldAssignment,
+    Ledger,
+    OpenAssignment,
+    Report,
+    StaffStatus,
+    Status,
+    Verdict,
+    Verification,
+)
+from bestarm.trial.identity import Participant, no_such_participant
 
 PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Seconds between attempts: half a minute in all, enough for a server to start again."""
@@ -138,31 +150,66 @@ class RemoteTrial:
         self.design = design
         self._client = client
 
-    def ask(self, subject: str) -> Asked:
+    def ask(self, subject: object) -> Asked:
         """The subject's assignment: the one it holds, or a new one. Safe to repeat."""
-        return Asked.from_json(self._post("ask", {"subject": subject}))
+        return Asked.from_json(self._post("ask", {"subject": self._code(subject)}))
 
-    def ask_many(self, subjects: Iterable[str]) -> list[Asked]:
+    def ask_many(self, subjects: Iterable[object]) -> list[Asked]:
         """Assignments for several subjects in one step, in this order; all or none."""
-        answer = self._post("ask-many", {"subjects": list(subjects)})
+        answer = self._post("ask-many", {"subjects": [self._code(one) for one in subjects]})
         return [Asked.from_json(one) for one in answer["assignments"]]
 
-    def tell(self, assignment: str, outcome: object) -> str:
-        """Record an outcome: "recorded", "already recorded", or "late" (kept, not used)."""
-        return str(self._post("tell", _told(assignment, outcome))["status"])
+    def tell(
+        self, assignment: str | Participant | None = None, outcome: object = None, *, subject: object = None
+    ) -> str:
+        """Record an outcome, by assignment or by `subject`: "recorded", "already recorded", or "late" (not used)."""
+        return str(self._post("tell", self._who(assignment, subject) | _told(outcome))["status"])
 
-    def tell_many(self, outcomes: Iterable[tuple[str, object]]) -> list[str]:
+    def tell_many(self, outcomes: Iterable[tuple[str | Participant, object]]) -> list[str]:
         """Record several outcomes in one step; all or none."""
-        statuses: list[str] = self._post("tell-many", {"outcomes": [_told(*one) for one in outcomes]})["statuses"]
+        told = [self._who(who, None) | _told(outcome) for who, outcome in outcomes]
+        statuses: list[str] = self._post("tell-many", {"outcomes": told})["statuses"]
         return statuses
 
-    def correct(self, assignment: str, outcome: object, reason: str) -> str:
+    def correct(
+        self,
+        assignment: str | Participant | None = None,
+        outcome: object = None,
+        reason: str = "",
+        *,
+        subject: object = None,
+    ) -> str:
         """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
-        return str(self._post("correct", _told(assignment, outcome) | {"reason": reason}, repeat=False)["status"])
+        body = self._who(assignment, subject) | _told(outcome) | {"reason": reason}
+        return str(self._post("correct", body, repeat=False)["status"])
 
-    def withdraw(self, assignment: str, reason: str = "") -> str:
+    def withdraw(self, assignment: str | Participant | None = None, reason: str = "", *, subject: object = None) -> str:
         """Take a subject out by the design's rule."""
-        return str(self._post("withdraw", {"assignment": assignment, "reason": reason})["status"])
+        return str(self._post("withdraw", self._who(assignment, subject) | {"reason": reason})["status"])
+
+    def relabel(self, assignment: str | Participant, subject: object, reason: str) -> str:
+        """Put a mistyped code right; the assignment and its arm stay."""
+        body = {"assignment": self._id(assignment), "subject": self._code(subject), "reason": reason}
+        return str(self._post("relabel", body)["status"])
+
+    def void(self, assignment: str | Participant, duplicate_of: object, reason: str) -> str:
+        """Void a second entry of somebody who is in the trial; it keeps its place and counts as the worst outcome."""
+        body = {"assignment": self._id(assignment), "duplicate_of": self._code(duplicate_of), "reason": reason}
+        return str(self._post("void", body, repeat=False)["status"])
+
+    def look_up(self, subject: object = None, *, assignment: str | None = None) -> list[HeldAssignment]:
+        """The assignments that a subject holds, or the one of this id; none for a code nobody has."""
+        found = self._post("look-up", self._who(assignment, subject))["assignments"]
+        return [HeldAssignment.from_json(one) for one in found]
+
+    def near(self, subject: object) -> list[str]:
+        """Codes much like this one that are in the trial; none if it is there itself."""
+        found: list[str] = self._post("look-up", {"subject": self._code(subject)})["near"]
+        return found
+
+    def delete(self) -> None:
+        """Delete the trial; only one that never enrolled anybody can be."""
+        self._client._text("DELETE", _path(self.name), repeat=False)
 
     def pause(self, reason: str = "") -> str:
         """Enrol nobody until `resume`."""
@@ -182,9 +229,14 @@ class RemoteTrial:
         answer = self._read("verdict")["verdict"]
         return None if answer is None else Verdict.from_json(answer)
 
-    def status(self) -> dict[str, Any]:
-        """The public state as plain data."""
-        return Status.from_json(self._read("status")).to_json()
+    def status(self, staff: bool = False) -> dict[str, Any]:
+        """The public state as plain data; for `staff` also what is not public: what holds releases up."""
+        shown = Status.from_json(self._read("status")).to_json()
+        return shown | {"staff": self.staff_status().to_json()} if staff else shown
+
+    def staff_status(self) -> StaffStatus:
+        """What staff have to do: how many outcomes are awaited, who is overdue, and what holds a release up."""
+        return StaffStatus.from_json(self._read("staff"))
 
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""
@@ -202,7 +254,7 @@ class RemoteTrial:
         return {kind: str(path) for kind, path in paths.items()}
 
     def open_assignments(self) -> list[OpenAssignment]:
-        """The assignments whose outcomes are awaited, oldest first."""
+        """The assignments whose outcomes are awaited, the most urgent first."""
         found = self._read("open")["assignments"]
         return [OpenAssignment.from_json(one) for one in found]
 
@@ -219,6 +271,24 @@ class RemoteTrial:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _code(self, subject: object) -> str:
+        return code_of(subject, self.design.codes)
+
+    def _who(self, assignment: str | Participant | None, subject: object) -> dict[str, Any]:
+        if (assignment is None) == (subject is None):
+            raise InputError("Say who it is: by the assignment or by the participant's code, one of the two.")
+        if isinstance(assignment, Participant):
+            subject, assignment = assignment.code, None
+        return {"subject": self._code(subject)} if assignment is None else {"assignment": assignment}
+
+    def _id(self, who: str | Participant) -> str:
+        if isinstance(who, str):
+            return who
+        held = self.look_up(who.code)
+        if not held:
+            raise no_such_participant()
+        return held[-1].id
 
     def _post(self, what: str, body: dict[str, Any], repeat: bool = True) -> dict[str, Any]:
         return self._client._request("POST", _path(self.name, what), body, repeat)
@@ -238,11 +308,11 @@ def _sendable(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _told(assignment: str, outcome: object) -> dict[str, Any]:
+def _told(outcome: object) -> dict[str, Any]:
     value = _sendable(outcome)
     if isinstance(value, bool):
         value = int(value)
-    return {"assignment": assignment, "outcome": value if isinstance(value, int | float | str) else str(value)}
+    return {"outcome": value if isinstance(value, int | float | str) else str(value)}
 
 
 def _accepted(status: int, text: str) -> str:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from bestarm.checks import BETA, DELTA, EXPONENT, Rule, one_of, whole
+from bestarm.checks import BETA, DELTA, EXPONENT, Requirement, one_of, whole
+from bestarm.codes import AS_TYPED, CODE_RULES, FOLDED
 from bestarm.durations import duration, in_largest_unit
 from bestarm.errors import InputError
-from bestarm.exact import exact, text_of
+from bestarm.exact import exact, kept, text_of
 from bestarm.outcomes import Outcomes
 from bestarm.policy.algorithm import Algorithm, Staged
 from bestarm.policy.catalogue import find
 from bestarm.policy.numbers import Numbers
-from bestarm.release.laws import Law
+from bestarm.release.laws import LOCAL, Law
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
 
 DEFAULT_ALGORITHM: Final = "evidence"
@@ -34,6 +36,7 @@ MOST_PARTICIPANTS: Final = 10**15
 MOST_CONTRIBUTIONS: Final = 10**6
 
 WEAK_BUDGET: Final = 10
+IMPUTED: Final = "The imputed outcome"
 HIGH_RISK: Final = Fraction(1, 5)
 
 
@@ -68,6 +71,8 @@ class Design:
     """The leader's share in the paper's Top Two sampling."""
     s: Fraction = Fraction(2)
     """The exponent of the paper's thresholds."""
+    codes: str = FOLDED
+    """When two ways of writing a participant's code mean the same person: see `bestarm.codes`."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -194,6 +199,11 @@ class Design:
         return self.privacy.shared(self.contributions)
 
     @property
+    def coins_apart(self) -> bool:
+        """Whether people's own coins are what protects them, so that the coins' key is kept apart from the store."""
+        return self.law.kind == LOCAL
+
+    @property
     def grid(self) -> int:
         """Integer steps in one outcome of 1."""
         return grid_of(self.encoding)
@@ -202,7 +212,7 @@ class Design:
     def imputed(self) -> Fraction | None:
         """What counts for a missing outcome, in [0, 1]; None if people are replaced."""
         rule, _, value = self.withdrawal.partition(":")
-        return self.outcomes.between(Fraction(value), "The imputed outcome") if rule == "impute" else None
+        return self.outcomes.between(kept(value, IMPUTED), IMPUTED) if rule == "impute" else None
 
     def numbers(self) -> Numbers:
         """The design as the policy reads it: numbers in floating point, the difference on the scale from 0 to 1."""
@@ -241,7 +251,7 @@ class Design:
 
     def in_words(self) -> list[tuple[str, str]]:
         """Every parameter that is set, with its value, for people to read."""
-        usual = {"beta": "0.5", "s": "2"}
+        usual = {"beta": "0.5", "s": "2", "codes": FOLDED}
         rows = []
         for key, value in self.to_json().items():
             if value is not None and value != usual.get(key):
@@ -266,6 +276,7 @@ class Design:
             "encoding": self.encoding,
             "beta": text_of(self.beta),
             "s": text_of(self.s),
+            "codes": self.codes,
             **({} if self.base is None else {"base": text_of(self.base)}),
         }
 
@@ -275,26 +286,27 @@ class Design:
         try:
             outcomes = Outcomes.from_json(data)
             name, _, revision = str(data["algorithm"]).partition("@")
-            old_difference = Fraction(data.get("indifference", 0)) * outcomes.width
+            old_difference = kept(data.get("indifference", 0), "indifference") * outcomes.width
             return cls(
                 arms=tuple(data["arms"]),
-                delta=Fraction(data["delta"]),
+                delta=kept(data["delta"], "delta"),
                 privacy=Privacy.from_json(data),
                 outcomes=outcomes,
                 algorithm=name,
-                revision=int(revision or 1),
+                revision=_revision(revision),
                 encoding=data["encoding"],
-                difference=Fraction(data["difference"]) if "difference" in data else old_difference,
-                base=Fraction(data["base"]) if "base" in data else None,
+                difference=kept(data["difference"], "difference") if "difference" in data else old_difference,
+                base=kept(data["base"], "base") if "base" in data else None,
                 max_participants=data["max_participants"],
                 follow_up=data["follow_up"],
                 withdrawal=data["withdrawal"],
                 contributions=data["contributions"],
                 allocation=data["allocation"],
-                beta=Fraction(data.get("beta", "1/2")),
-                s=Fraction(data.get("s", 2)),
+                beta=kept(data.get("beta", "1/2"), "beta"),
+                s=kept(data.get("s", 2), "s"),
+                codes=data.get("codes", AS_TYPED),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a design of bestarm: {error}.") from error
 
 
@@ -312,6 +324,12 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
     if "@" in algorithm and algorithm.partition("@")[2] != str(found.revision):
         raise InputError(f"The algorithm {algorithm!r} is not there any more; its revision is {found.revision} now.")
     return found
+
+
+def _revision(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{0,9}", text):
+        raise InputError("An algorithm's revision is a whole number.")
+    return int(text or 1)
 
 
 def _unversioned(algorithm: str) -> str:
@@ -338,9 +356,9 @@ def _withdrawal(rule: str | None, outcomes: Outcomes) -> str:
     return f"impute:{text_of(exact(value, 'The imputed outcome'))}" if kind == "impute" and colon else rule
 
 
-def _difference_rule(outcomes: Outcomes) -> Rule:
+def _difference_rule(outcomes: Outcomes) -> Requirement:
     width = outcomes.width
-    return Rule(
+    return Requirement(
         "The smallest difference that matters",
         f"it has to be at least 0 and below the outcome's range, {text_of(width)}",
         lambda x: bool(0 <= x < width),
@@ -362,6 +380,7 @@ def _check(design: Design) -> None:
     _difference_rule(design.outcomes).exactly(design.difference)
     one_of("The encoding", design.encoding, (AS_IS, COIN, ON_GRID))
     one_of("The allocation", design.allocation, ("random", "fixed"))
+    one_of("The rule of codes", design.codes, CODE_RULES)
     whole("The number of contributions", design.contributions, 1, MOST_CONTRIBUTIONS)
     if design.max_participants is not None:
         whole("The largest number of participants", design.max_participants, len(arms), MOST_PARTICIPANTS)

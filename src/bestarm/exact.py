@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Final
@@ -10,6 +11,15 @@ from bestarm.errors import InputError
 
 LONGEST_NUMBER: Final = 40
 """Characters a number may have: more digits than any measurement, and no way to ask for a number of a gigabyte."""
+
+LONGEST_KEPT: Final = 400
+"""Characters a number that we wrote ourselves may have: a fraction, or decimals without an exponent."""
+KEPT: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+|/0*[1-9][0-9]*)?")
+
+
+def is_plain(text: str) -> bool:
+    """Whether only plain characters are in a number: to Python 1_0 is ten, and so are the digits of every script."""
+    return text.isascii() and "_" not in text
 
 
 def exact(value: object, what: str) -> Fraction:
@@ -24,7 +34,7 @@ def exact(value: object, what: str) -> Fraction:
     if len(text) > LONGEST_NUMBER:
         raise InputError(f"{what} is written with {len(text)} characters; at most {LONGEST_NUMBER} are allowed.")
     try:
-        if "_" in text or not text.isascii():  # to Python 1_0 is ten, and so are the digits of every script
+        if not is_plain(text):
             raise InvalidOperation
         number = Decimal(text)
     except InvalidOperation:
@@ -32,6 +42,16 @@ def exact(value: object, what: str) -> Fraction:
     if not number.is_finite() or abs(number.adjusted()) > 60:
         raise InputError(f"{what} is {text!r}, but it has to be a finite number of ordinary size.")
     return Fraction(number)
+
+
+def kept(value: object, what: str) -> Fraction:
+    """A number as `text_of` writes it, read again. Stores and exports may be garbled, or come from anybody, and no text
+    of theirs gets to ask for a number of a gigabyte."""
+    if type(value) is int and abs(value) < 10**LONGEST_NUMBER:
+        return Fraction(value)
+    if isinstance(value, str) and len(value) <= LONGEST_KEPT and KEPT.fullmatch(value):
+        return Fraction(value)
+    raise InputError(f"{what} is not written as a number is here, such as 0.25 or 1/3.")
 
 
 def text_of(number: Fraction) -> str:

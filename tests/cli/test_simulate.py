@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import bestarm as ba
@@ -28,6 +29,9 @@ SIMULATE_KEYS = {
     "mean_releases",
     "seconds",
     "lower_bound_refined",
+    "mean_days",
+    "mean_outstanding",
+    "within_difference",
 }
 
 
@@ -81,6 +85,27 @@ def test_options_with_two_names(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert zone["lower_bound_refined"] is None
 
 
+def test_life_is_simulated_and_every_run_can_be_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = ["simulate", "--algorithm", "dp-se", "--means", "0.9,0.7,0.2", "--epsilon", "1", "--runs", "12"]
+    plain = run_json(capsys, *command)
+    assert plain["mean_days"] is None
+    assert plain["mean_outstanding"] == 0
+    assert plain["within_difference"] == 1
+    life = ["--enrol", "20", "--follow-up", "2w", "--missing", "0.1,0,0.2", "--trend", "bump:-0.1"]
+    for ending in ("csv", "parquet"):
+        path = tmp_path / f"runs.{ending}"
+        found = run_json(capsys, *command, *life, "--arrivals", "poisson", "--ramp", "10d", "--out", str(path))
+        frame = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+        assert frame["days"].mean() == pytest.approx(found["mean_days"])
+        assert frame["samples"].mean() == pytest.approx(found["mean_samples"])
+    assert found["mean_days"] > found["mean_samples"] / 20
+    assert main([*command, *life]) == 0
+    shown = capsys.readouterr().out
+    assert "20 people a day" in shown
+    assert "a trend of all arms (bump, -0.1)" in shown
+    assert "days, mean" in shown
+
+
 def test_heuristics_say_so(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["simulate", "--algorithm", "ttucb-published", "--means", "0.9,0.1", "--runs", "3"]
     assert run_json(capsys, *command)["caveat"] == "heuristic threshold, not proven"
@@ -110,6 +135,11 @@ def test_heuristics_say_so(capsys: pytest.CaptureFixture[str]) -> None:
         ["--means", "0.9,0.1", "--privacy", "zcdp"],
         ["--means", "0.9,0.1", "--indifference", "2"],
         ["--means", "0.9,0.1", "--wrong-option", "2"],
+        ["--means", "0.9,0.1", "--enrol", "-3"],
+        ["--means", "0.9,0.1", "--follow-up", "3d"],
+        ["--means", "0.9,0.1", "--missing", "lots"],
+        ["--means", "0.9,0.1", "--trend", "up"],
+        ["--means", "0.9,0.1", "--out", "runs.xlsx"],
         [],
     ],
 )

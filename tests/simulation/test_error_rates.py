@@ -16,6 +16,9 @@ DELTA, RUNS = 0.1, 600
 TOO_MANY = int(binom.isf(FALSE_ALARM, RUNS, DELTA)) + 1
 """As many errors as this refute an error rate of DELTA."""
 
+SLOW = ("ctb-tt", "lucb-private")
+"""Most runs of these are undecided after a million people, and no wiser than after a tenth of that."""
+
 PROVEN = [name for name, algorithm in CATALOGUE.items() if algorithm.proven]
 
 
@@ -28,7 +31,8 @@ def test_the_test_would_catch_twice_delta() -> None:
 @pytest.mark.parametrize("name", PROVEN)
 def test_proven_algorithms_err_at_most_delta_of_the_time(name: str, epsilon: float) -> None:
     stated = 0.1 if CATALOGUE[name].needs_base else 0.0  # the fixed design at its least favourable means
-    run: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "runs": RUNS, "seed": 4, "max_samples": 10**6}
+    cap = 10**5 if name in SLOW else 10**6
+    run: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "runs": RUNS, "seed": 4, "max_samples": cap}
     results = ba.simulate(name, means=[0.6, 0.5, 0.5], difference=stated, **run)
     assert results.wrong.sum() < TOO_MANY
 

@@ -17,8 +17,7 @@ from bestarm.simulation.people import (
     LAPLACE,
     NO_NOISE,
     RANDOMISED_RESPONSE,
-    Noise,
-    World,
+    SimulatedNoise,
     discrete_gaussian,
     discrete_laplace,
     draw_noise,
@@ -26,6 +25,7 @@ from bestarm.simulation.people import (
     draw_sum,
     noise_of,
     people_of,
+    world_of,
 )
 from tests.chance import CLEARLY, FALSE_ALARM, fits, fits_weights, mean_is
 
@@ -52,7 +52,7 @@ def test_discrete_gaussian_has_its_law_and_no_other(sigma: float) -> None:
 
 def test_continuous_laplace_has_the_scale_of_its_budget() -> None:
     rng = np.random.default_rng(7)
-    draws = [draw_noise(rng, Noise(LAPLACE, 1 / 0.4, 1)) for _ in range(DRAWS)]
+    draws = [draw_noise(rng, SimulatedNoise(LAPLACE, 1 / 0.4, 1)) for _ in range(DRAWS)]
     cuts = [round(2.5 * x * 2**20) for x in np.linspace(-6, 6, 25)]
     steps = [round(draw * 2**20) for draw in draws]
     assert fits(steps, cuts, lambda cut: float(stats.laplace.cdf(cut / 2**20, scale=2.5))) > FALSE_ALARM
@@ -63,7 +63,7 @@ def test_randomised_response_flips_with_the_right_probability() -> None:
     rng = np.random.default_rng(8)
     people = people_of(Instance.bernoulli([0.2, 0.9]), binarised=False)
     truth = math.e / (1 + math.e)
-    world = World(people, Noise(RANDOMISED_RESPONSE, truth, 1))
+    world = world_of(people, SimulatedNoise(RANDOMISED_RESPONSE, truth, 1))
     draws = [int(draw_release(rng, world, 0, 30)) for _ in range(DRAWS)]
     counts = np.arange(31)
     right, wrong = 0.2 * truth + 0.8 * (1 - truth), 0.2 * truth + 0.8 * (1 - truth) * 1.1
@@ -101,14 +101,14 @@ def test_empirical_sums_have_the_variance_of_the_sample() -> None:
 
 
 def test_each_privacy_model_gets_its_noise() -> None:
-    assert noise_of(pure_law(0.5, 20), continuous=True) == Noise(LAPLACE, 2.0, 1)
-    assert noise_of(pure_law(0.5)) == Noise(DISCRETE_LAPLACE, 0.5, 1)
-    assert noise_of(pure_law(0.5, 20)) == Noise(DISCRETE_LAPLACE, 0.5 / GRID, GRID)
-    assert noise_of(zcdp_law(0.125, 20), continuous=True) == Noise(DISCRETE_GAUSSIAN, 2.0 * GRID, GRID)
-    assert noise_of(no_privacy()) == Noise(NO_NOISE, 0.0, 1)
-    assert noise_of(no_privacy(20), continuous=True) == Noise(NO_NOISE, 0.0, GRID)
+    assert noise_of(pure_law(0.5, 20), continuous=True) == SimulatedNoise(LAPLACE, 2.0, 1)
+    assert noise_of(pure_law(0.5)) == SimulatedNoise(DISCRETE_LAPLACE, 0.5, 1)
+    assert noise_of(pure_law(0.5, 20)) == SimulatedNoise(DISCRETE_LAPLACE, 0.5 / GRID, GRID)
+    assert noise_of(zcdp_law(0.125, 20), continuous=True) == SimulatedNoise(DISCRETE_GAUSSIAN, 2.0 * GRID, GRID)
+    assert noise_of(no_privacy()) == SimulatedNoise(NO_NOISE, 0.0, 1)
+    assert noise_of(no_privacy(20), continuous=True) == SimulatedNoise(NO_NOISE, 0.0, GRID)
     assert noise_of(local_law(math.log(3))).scale == pytest.approx(0.75)
-    assert noise_of(local_law(1.0))._replace(scale=0.0) == Noise(RANDOMISED_RESPONSE, 0.0, 1)
+    assert noise_of(local_law(1.0))._replace(scale=0.0) == SimulatedNoise(RANDOMISED_RESPONSE, 0.0, 1)
 
 
 @pytest.mark.parametrize(

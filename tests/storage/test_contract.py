@@ -233,10 +233,11 @@ def test_tables_match_their_migrations(place: str) -> None:
 
 
 def test_looking_up_one_row_uses_an_index(sqlite_place: str) -> None:
-    from bestarm.storage import sql
+    from bestarm.storage import sql_statements as sql
+    from bestarm.storage.sql import SQLStore
 
     store = open_store(sqlite_place, create=True)
-    assert isinstance(store, sql.SQLStore)
+    assert isinstance(store, SQLStore)
     with store.engine.connect() as connection:
         for query, index in (
             (sql.ASSIGNMENT, "(trial=? AND number=?)"),

@@ -1,4 +1,4 @@
-"""A clock that tests move, noise that tests choose, and people who answer."""
+"""A clock that tests move, noise that tests choose, a door that follows a script, and people who answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable
 from fractions import Fraction
 
+from bestarm.privacy.coins import Coins
 from bestarm.privacy.noise import LiveNoise
 from bestarm.trial.trial import Trial
 
@@ -46,6 +47,22 @@ class ChosenNoise(LiveNoise):
 
     def gaussian_variance_used(self, variance: Fraction) -> Fraction:
         return variance
+
+
+class ScriptedDoor:
+    """A door that hands out releases somebody else has drawn."""
+
+    def __init__(self, values: list[int]) -> None:
+        self.values = values
+
+    def encode(self, outcome: Fraction, coins: Coins) -> int:
+        return 0
+
+    def release(self, total: int) -> int:
+        return self.values.pop(0)
+
+    def terms(self) -> dict[str, str | None]:
+        return {}
 
 
 def enrol(trial: Trial, means: dict[str, float], people: int, seed: int = 1, first: int = 0) -> int:

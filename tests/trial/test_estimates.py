@@ -12,10 +12,10 @@ from bestarm.trial.public import Released
 from tests.trial.test_same_as_simulated import rules_for
 
 RELEASES = [
-    Released(1, "sum", (0,), (400,), 120.0, 0, {}),
-    Released(2, "sum", (0,), (400,), 116.0, 0, {}),
-    Released(1, "sum", (1,), (10,), 6.0, 0, {}),
-    Released(3, "difference", (0, 1), (5, 7), 900.0, 0, {}),
+    Released(1, "sum", (0,), (400,), (0,), 120.0, 0, {}),
+    Released(2, "sum", (0,), (400,), (0,), 116.0, 0, {}),
+    Released(1, "sum", (1,), (10,), (0,), 6.0, 0, {}),
+    Released(3, "difference", (0, 1), (5, 7), (0, 0), 900.0, 0, {}),
 ]
 
 
@@ -68,7 +68,7 @@ def test_the_law_is_that_of_the_noise(changes: dict[str, Any], law: laws.Law) ->
 
 def test_values_between_zero_and_one_without_noise_are_not_taken_for_binary() -> None:
     exact = design_for(privacy="none", outcomes="unit")
-    found = estimates_of(exact, [Released(1, "sum", (0,), (3,), 1.25, 0, {})])[0]
+    found = estimates_of(exact, [Released(1, "sum", (0,), (3,), (0,), 1.25, 0, {})])[0]
     assert found.low is not None
     assert found.high is not None
     assert found.low < 1.25 / 3 < found.high

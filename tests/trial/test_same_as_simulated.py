@@ -14,32 +14,17 @@ from bestarm.design import Design, resolve
 from bestarm.policy.algorithm import SEVERAL, UNDECIDED, Algorithm, Batched
 from bestarm.policy.catalogue import CATALOGUE, uniform
 from bestarm.policy.record import FloatArray
-from bestarm.privacy.coins import Coins, PersonalCoins
+from bestarm.privacy.coins import PersonalCoins
 from bestarm.simulation import driver
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.trial import Trial
+from tests.trial.people import ScriptedDoor
 
 COINS = partial(PersonalCoins, b"k" * 32, "t")
 MOST = 3000
 MEANS = (0.3, 0.8, 0.35)
-
-
-class Script:
-    """A door that hands out releases somebody else has drawn."""
-
-    def __init__(self, values: list[int]) -> None:
-        self.values = values
-
-    def encode(self, outcome: Fraction, coins: Coins) -> int:
-        return 0
-
-    def release(self, total: int) -> int:
-        return self.values.pop(0)
-
-    def terms(self) -> dict[str, str | None]:
-        return {}
 
 
 def rules_for(algorithm: str | Algorithm, **changes: Any) -> Rules:
@@ -64,7 +49,7 @@ def simulated(rules: Rules, seed: int) -> tuple[list[int], list[tuple[int, int, 
         return steps / rules.grid
 
     run = driver.driving(replace(algorithm, assigned=assigned), {"draw": draw})
-    people, verdict, _ = run(np.random.default_rng(seed), None, rules.constants, MOST, np.zeros(3, np.int64))
+    people, verdict, _, _ = run(np.random.default_rng(seed), None, rules.constants, MOST, np.zeros(3, np.int64))
     return arms, releases, people, verdict
 
 
@@ -87,7 +72,7 @@ def test_same_releases_in_same_decisions_out(name: str, seed: int) -> None:
         assert weights[arm] > 0
         return arm
 
-    door = Script([steps for _, _, steps in releases])
+    door = ScriptedDoor([steps for _, _, steps in releases])
     desk = Desk(Fold(rules, books, rules.fresh_state()), door, keep, 0, COINS, pick)
     for person in range(people):
         before = desk.fold.recruiting()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,35 +24,15 @@ from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.policy_state import named_arrays, to_bytes
 from bestarm.trial.trial import Trial
 from bestarm.trial.verify_public import verify_public
-from tests.trial.people import DAY, ChosenNoise, Clock
+from tests.simulation.worlds import Timed, timed
+from tests.trial.people import DAY, ChosenNoise, Clock, ScriptedDoor
 from tests.trial.test_same_as_simulated import rules_for
 
 MEANS = {"a": 0.15, "b": 0.85, "c": 0.2}
 COINS = partial(PersonalCoins, b"k" * 32, "staged")
 
 
-class Late(NamedTuple):
-    outstanding: int
-    longest_step: int
-
-
-class Script:
-    """A door that hands out releases somebody else has drawn."""
-
-    def __init__(self, values: list[int]) -> None:
-        self.values = values
-
-    def encode(self, outcome: Fraction, coins: Any) -> int:
-        return 0
-
-    def release(self, total: int) -> int:
-        return self.values.pop(0)
-
-    def terms(self) -> dict[str, str | None]:
-        return {}
-
-
-def simulated(rules: Rules, seed: int, outstanding: int, most: int) -> dict[str, Any]:
+def simulated(rules: Rules, seed: int, most: int) -> dict[str, Any]:
     """A run of the simulator's own loop: arms in order, stages with their sizes and values, verdict, people."""
     algorithm = rules.algorithm
     assert isinstance(algorithm, Staged)
@@ -60,11 +40,11 @@ def simulated(rules: Rules, seed: int, outstanding: int, most: int) -> dict[str,
     stages: list[tuple[list[float], list[int], list[int]]] = []
     rates = list(MEANS.values())
 
-    def count(rng: np.random.Generator, world: Late, arm: int, people: int, at: int) -> float:
+    def count(rng: np.random.Generator, world: Timed, arm: int, people: int, at: float) -> float:
         arms.append(arm)
         return float(rng.binomial(people, rates[arm]))
 
-    def blur(rng: np.random.Generator, world: Late) -> float:
+    def blur(rng: np.random.Generator, world: Timed) -> float:
         return float(round(rng.laplace()))
 
     def settle(state: Any, constants: Any, slot: int, values: FloatArray) -> None:
@@ -75,15 +55,15 @@ def simulated(rules: Rules, seed: int, outstanding: int, most: int) -> dict[str,
         algorithm.settle(state, constants, slot, values)
 
     run = driving(replace(algorithm, settle=settle), {"count": count, "blur": blur})
-    world = Late(outstanding, 1)  # one person at a time, so that the order of arms is known
-    people, verdict, _ = run(np.random.default_rng(seed), world, rules.constants, most, np.zeros(3, np.int64))
+    world = timed(longest_step=1)  # one person at a time, so that the order of arms is known
+    people, verdict, _, _ = run(np.random.default_rng(seed), world, rules.constants, most, np.zeros(3, np.int64))
     return {"arms": arms, "stages": stages, "verdict": verdict, "people": people}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_same_coins_and_releases_in_same_decisions_out(seed: int) -> None:
     rules = rules_for("evidence")
-    story = simulated(rules, seed, 0, 4000)
+    story = simulated(rules, seed, 4000)
     coming, log = iter(story["arms"]), []
 
     def pick(weights: FloatArray) -> int:
@@ -94,7 +74,7 @@ def test_same_coins_and_releases_in_same_decisions_out(seed: int) -> None:
         log.append((kind, body))
 
     books = MemoryBooks()
-    door = Script([value for *_, values in story["stages"] for value in values])
+    door = ScriptedDoor([value for *_, values in story["stages"] for value in values])
     desk = Desk(Fold(rules, books, rules.fresh_state()), door, keep, 0, COINS, pick)
     for person in range(story["people"]):
         assignment = desk.ask(str(person), "me")

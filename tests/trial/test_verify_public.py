@@ -316,6 +316,85 @@ def test_garbled_lines_are_named(copy: Callable[[str], Path], text: str) -> None
         assert "cannot be read" in str(found.problem)
 
 
+ARM = '"arm": "c"'
+
+
+def with_another(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("releases.csv", "sum,a,1", "sum,a,2"),
+        ("releases.csv", "sum,a", "sum,b"),
+        ("estimates.csv", "c,", "b,"),
+        ("status.json", ARM, '"arm": "a"'),
+        ("status.json", '"trial": "t"', '"trial": "u"'),
+        ("status.json", '"trial": "t"', '"trial": "u", "trial": "t"'),
+        ("ledger.json", '"epsilon_spent": 2.0', '"epsilon_spent": 1.0'),
+        ("ledger.json", '"sampler"', '"simpler"'),
+        ("design.json", '"delta": "0.1"', '"delta": "0.2"'),
+        ("design.json", "{", "["),
+    ],
+)
+def test_files_beside_the_chain_say_what_follows_from_it(
+    copy: Callable[[str], Path], file: str, old: str, new: str
+) -> None:
+    folder = copy("decided" if old == ARM else "with_replacing")
+    path = folder / file
+    path.write_text(with_another(path.read_text(encoding="utf-8"), old, new), encoding="utf-8")
+    found = verify_public(folder)
+    assert (found.ok, found.misfits, found.first_bad) == (False, 1, None)
+    assert found.problem == f"{file} does not say what follows from the chain."
+
+
+def test_a_chain_cut_off_does_not_fit_the_files(copy: Callable[[str], Path]) -> None:
+    folder = copy("with_replacing")
+    write(folder, chain_of(folder)[:-1])
+    assert "status.json does not say" in str(verify_public(folder).problem)
+    for path in folder.iterdir():
+        if path.name != CHAIN:
+            path.unlink()
+    assert verify_public(folder).ok, "a chain by itself, shorter than it was, is told by its head alone"
+
+
+def test_digits_after_the_sixth_may_differ_in_files(copy: Callable[[str], Path]) -> None:
+    folder = copy("decided")
+    path = folder / "estimates.csv"
+    lines = path.read_text().splitlines()
+    arm, mean, low, high = lines[3].split(",")
+    path.write_text("\n".join([*lines[:3], f"{arm},{mean},{float(low) * (1 + 1e-9)!r},{high}", ""]))
+    assert verify_public(folder).ok
+    (folder / "ledger.json").write_bytes(b"\xff")
+    (folder / "status.json").unlink()
+    (folder / "status.json").mkdir()
+    assert [one.problem for one in verify_public(folder).listed] == [
+        "status.json cannot be read.",
+        "ledger.json cannot be read.",
+    ]
+
+
+@pytest.mark.parametrize("number", ["1e9999999999", "1/0", "1e-3", " 1", "٣", [1], None, True, 1.5])
+def test_a_design_from_anybody_cannot_ask_for_endless_numbers(copy: Callable[[str], Path], number: Any) -> None:
+    folder = copy("decided")
+    chain = chain_of(folder)
+    chain[0]["body"]["design"]["delta"] = number
+    write(folder, whole(chain))
+    found = verify_public(folder)
+    assert (found.ok, found.first_bad) == (False, 1)
+    assert "delta" in str(found.problem)
+
+
+def test_a_line_that_says_more_is_noticed(copy: Callable[[str], Path]) -> None:
+    folder = copy("decided")
+    chain = chain_of(folder)
+    chain[3]["note"] = "the verdict is a"
+    write(folder, chain)
+    assert verify_public(folder).first_bad == 4
+
+
 def test_an_empty_chain_is_none(copy: Callable[[str], Path]) -> None:
     folder = copy("decided")
     (folder / CHAIN).write_text("")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Difference, Json
+from bestarm.cli.options import Difference, Json, whole_option
 from bestarm.cli.output import emit_json, progress_bar, say
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def audit(
         str | None, typer.Option("--withdrawal", metavar="RULE", help="impute:X (the worst outcome) or replace.")
     ] = None,
     contributions: Annotated[
-        int, typer.Option("--contributions", metavar="k", help="Assignments one subject may hold.")
+        int, whole_option("--contributions", metavar="k", help="Assignments one subject may hold.")
     ] = 1,
     difference: Difference = None,
     base: Annotated[
@@ -44,9 +44,9 @@ def audit(
     noise: Annotated[
         str | None, typer.Option("--noise", metavar="SOURCE", help="system or opendp; the one a trial takes.")
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", metavar="R", help="Releases drawn from the mechanism.")] = 20_000,
+    runs: Annotated[int, whole_option("--runs", metavar="R", help="Releases drawn from the mechanism.")] = 20_000,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="S", help="Chooses tables and coins; the noise is never seeded.")
+        int, whole_option("--seed", metavar="S", help="Chooses tables and coins; the noise is never seeded.")
     ] = 0,
     as_json: Json = False,
 ) -> None:

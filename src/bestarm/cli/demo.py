@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bestarm.cli.options import Json
+from bestarm.cli.options import Json, whole_option
 from bestarm.cli.output import count, emit_json, say, show_table, tell
 from bestarm.cli.simulate import say_if_compiling
 
@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where the store, report and figure go.")] = "demo",
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Chooses the simulated patients.")] = 7,
+    seed: Annotated[int, whole_option("--seed", metavar="S", help="Chooses the simulated patients.")] = 7,
     as_json: Json = False,
 ) -> None:
     """Plan, run, crash, recover, stop and report a five-arm dose-finding trial with simulated patients."""

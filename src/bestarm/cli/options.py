@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from bestarm.errors import InputError
+from bestarm.exact import is_plain
+
+
+def _parsed(kind: type, text: object) -> Any:
+    # Python would also take 1_0 and the digits of other scripts, which are more likely slips.
+    try:
+        if isinstance(text, str) and not is_plain(text):
+            raise ValueError
+        return kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise typer.BadParameter(f"{text!r} is not {what} in the digits 0 to 9.") from None
+
+
+def whole_option(*names: str, **settings: Any) -> Any:
+    """An option that takes a whole number."""
+    return typer.Option(*names, parser=partial(_parsed, int), **settings)
+
+
+def number_option(*names: str, **settings: Any) -> Any:
+    """An option that takes a number."""
+    return typer.Option(*names, parser=partial(_parsed, float), **settings)
+
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 Means: TypeAlias = Annotated[
     str, typer.Option("--means", metavar="M", help="The arms' mean outcomes, separated by commas: 0.95,0.9,0.5.")
 ]
 Epsilon: TypeAlias = Annotated[
-    float, typer.Option("--epsilon", metavar="E", help="Privacy budget ε > 0; smaller means more privacy.")
+    float, number_option("--epsilon", metavar="E", help="Privacy budget ε > 0; smaller means more privacy.")
 ]
 Delta: TypeAlias = Annotated[
-    float, typer.Option("--delta", metavar="D", help="Risk δ of recommending a wrong arm, between 0 and 1.")
+    float, number_option("--delta", metavar="D", help="Risk δ of recommending a wrong arm, between 0 and 1.")
 ]
 Difference: TypeAlias = Annotated[
     str | None,
@@ -37,21 +62,82 @@ Base: TypeAlias = Annotated[
 ]
 MaxParticipants: TypeAlias = Annotated[
     int | None,
-    typer.Option("--max-participants", "--max-samples", metavar="N", help="End undecided at this many people."),
+    whole_option("--max-participants", "--max-samples", metavar="N", help="End undecided at this many people."),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same answer.")]
+Enrol: TypeAlias = Annotated[
+    float | None, number_option("--enrol", metavar="RATE", help="People a day; answers are then in days too.")
+]
+Arrivals: TypeAlias = Annotated[
+    str,
+    typer.Option("--arrivals", metavar="HOW", help="With --enrol: constant (evenly spaced) or poisson (by chance)."),
+]
+Ramp: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--ramp", metavar="TIME", help="With --enrol: enrolment grows evenly to its rate over this time."),
+]
+FollowUp: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--follow-up", metavar="TIME", help="With --enrol: an outcome is known after this time, as in 28d."),
+]
+Missing: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--missing", metavar="P", help="Share of outcomes that never come: one number, or one an arm."),
+]
+Withdrawal: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--withdrawal", metavar="RULE", help="What counts for a missing outcome: impute:X (default: worst)."),
+]
+Trend: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--trend",
+        metavar="KIND:SIZE",
+        help="Added to every arm's mean over the trial's length: linear, step, bump or season, as in linear:0.1.",
+    ),
+]
+OutcomeKind: TypeAlias = Annotated[
+    str, typer.Option("--outcomes", metavar="KIND", help="binary (yes or no) or unit (anything between two bounds).")
+]
+Low: TypeAlias = Annotated[str, typer.Option("--low", metavar="X", help="With unit outcomes: the lower bound.")]
+High: TypeAlias = Annotated[str, typer.Option("--high", metavar="X", help="With unit outcomes: the upper bound.")]
+LowerIsBetter: TypeAlias = Annotated[
+    bool, typer.Option("--lower-is-better", help="Lower outcomes are the better ones.")
+]
+Values: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--values", metavar="FILE.csv", help="Measured outcomes: columns arm and outcome, or outcome alone."),
+]
+LawName: TypeAlias = Annotated[
+    str | None, typer.Option("--law", metavar="LAW", help="With unit outcomes: beta or normal, with --sd.")
+]
+Deviation: TypeAlias = Annotated[
+    str | None, typer.Option("--sd", metavar="SD", help="With --law: the standard deviation, one or one an arm.")
+]
+Seed: TypeAlias = Annotated[int, whole_option("--seed", metavar="S", help="The same seed gives the same answer.")]
 
 
 def parse_means(text: str) -> list[float]:
     """The numbers of `--means 0.95,0.9,0.5`; their range is the library's to check."""
-    parts = [part.strip() for part in text.split(",")]
+    return _numbers("--means", text, "numbers between 0 and 1 separated by commas, as in --means 0.95,0.9,0.5")
+
+
+def parse_missing(text: str | None) -> list[float] | None:
+    """The shares of `--missing 0.1` or `--missing 0.1,0.2`."""
+    return None if text is None else _numbers("--missing", text, "a share such as 0.1, or one for each arm: 0.1,0.2,0")
+
+
+def parse_sd(text: str | None) -> list[float] | None:
+    """The deviations of `--sd 12` or `--sd 12,10`."""
+    return None if text is None else _numbers("--sd", text, "a standard deviation, or one for each arm: 12,10,11")
+
+
+def _numbers(option: str, text: str, allowed: str) -> list[float]:
     numbers = []
-    for part in parts:
+    for part in (part.strip() for part in text.split(",")):
         try:
+            if not is_plain(part):
+                raise ValueError
             numbers.append(float(part))
         except ValueError:
-            raise InputError(
-                f"--means holds {part!r}, which is not a number; give numbers between 0 and 1 separated by commas, "
-                "as in --means 0.95,0.9,0.5."
-            ) from None
+            raise InputError(f"{option} holds {part!r}, which is not a number; give {allowed}.") from None
     return numbers

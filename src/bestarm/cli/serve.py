@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bestarm.cli.options import whole_option
 from bestarm.cli.output import tell
 from bestarm.errors import InputError, OperationError
 
@@ -23,7 +24,7 @@ def serve(
     host: Annotated[
         str, typer.Option("--host", metavar="H", help="The address to listen at; by default this machine alone.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="P", help="The port to listen at.")] = 8000,
+    port: Annotated[int, whole_option("--port", metavar="P", help="The port to listen at.")] = 8000,
     new_link: Annotated[
         bool, typer.Option("--new-admin-link", help="Print a one-time link for an administrator, as on first start.")
     ] = False,

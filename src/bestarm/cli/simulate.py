@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Base, Delta, Difference, Json, MaxParticipants, Means, Seed, parse_means
+from bestarm.cli.options import (
+    Arrivals,
+    Base,
+    Delta,
+    Deviation,
+    Difference,
+    Enrol,
+    FollowUp,
+    High,
+    Json,
+    LawName,
+    Low,
+    LowerIsBetter,
+    MaxParticipants,
+    Missing,
+    OutcomeKind,
+    Ramp,
+    Seed,
+    Trend,
+    Values,
+    Withdrawal,
+    number_option,
+    parse_means,
+    parse_missing,
+    parse_sd,
+    whole_option,
+)
 from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
+from bestarm.errors import InputError
 from bestarm.exact import text_of
 
 if TYPE_CHECKING:
     from bestarm.design import Privacy
-    from bestarm.simulation import Results, Scenario
+    from bestarm.simulation import Results, Scenario, Summary
 
 
 def register(app: typer.Typer) -> None:
@@ -45,35 +73,66 @@ def algorithms(as_json: Json = False) -> None:
 
 
 def simulate(
-    means: Means,
+    means: Annotated[
+        str | None, typer.Option("--means", metavar="M", help="The arms' mean outcomes, as in 0.95,0.9,0.5.")
+    ] = None,
     algorithm: Annotated[
         str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
     ] = "evidence",
     epsilon: Annotated[
         float | None,
-        typer.Option("--epsilon", metavar="E", help="Privacy budget ε > 0; algorithms without privacy ignore it."),
+        number_option("--epsilon", metavar="E", help="Privacy budget ε > 0; algorithms without privacy ignore it."),
     ] = None,
     delta: Delta = 0.01,
-    runs: Annotated[int, typer.Option("--runs", metavar="R", help="How many simulated trials.")] = 1000,
+    runs: Annotated[int, whole_option("--runs", metavar="R", help="How many simulated trials.")] = 1000,
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
+    jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     max_participants: MaxParticipants = None,
     privacy: Annotated[
         str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
     ] = None,
-    rho: Annotated[float | None, typer.Option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
+    rho: Annotated[float | None, number_option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
     difference: Difference = None,
     base: Base = None,
+    enrol: Enrol = None,
+    arrivals: Arrivals = "constant",
+    ramp: Ramp = None,
+    follow_up: FollowUp = None,
+    missing: Missing = None,
+    withdrawal: Withdrawal = None,
+    trend: Trend = None,
+    outcomes: OutcomeKind = "binary",
+    low: Low = "0",
+    high: High = "1",
+    lower_is_better: LowerIsBetter = False,
+    values: Values = None,
+    law: LawName = None,
+    sd: Deviation = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write one row a run: FILE.parquet or FILE.csv.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate many trials of one design and say how many people they took and how often they were wrong."""
-    arms = parse_means(means)
-    from bestarm.instance import Instance
+    if out is not None and out.suffix not in (".parquet", ".csv"):
+        raise InputError(f"A table cannot be written to {out.name}; its name must end in .parquet or .csv.")
+    from bestarm.planning.laws import instance_of, read_values
     from bestarm.simulation import make_scenario, run_scenario
 
+    scale, instance = instance_of(
+        None if means is None else parse_means(means),
+        outcomes="unit" if values is not None else outcomes,
+        low=low,
+        high=high,
+        lower_is_better=lower_is_better,
+        law=law,
+        sd=parse_sd(sd),
+        values=None if values is None else read_values(values)[1],
+    )
     scenario = make_scenario(
         algorithm,
-        Instance.bernoulli(arms),
+        instance,
+        outcomes=scale,
         epsilon=epsilon,
         delta=delta,
         privacy=privacy,
@@ -81,23 +140,33 @@ def simulate(
         difference=difference,
         base=base,
         max_participants=max_participants,
+        enrol=enrol,
+        arrivals=arrivals,
+        ramp=ramp,
+        follow_up=follow_up,
+        missing=parse_missing(missing),
+        withdrawal=withdrawal,
+        trend=trend,
     )
-    say_if_compiling(scenario.algorithm.name)
+    say_if_compiling(scenario.algorithm.name, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
         results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
     bound = scenario.lower_bound()
+    if out is not None:
+        results.save(out)
+        tell(f"Every run is in {out}.")
     if as_json:
         emit_json({**asdict(results.summary()), "lower_bound_refined": bound, "caveat": scenario.algorithm.caveat})
     else:
         _show(scenario, results, bound)
 
 
-def say_if_compiling(*names: str) -> None:
+def say_if_compiling(*names: str, timed: bool = False) -> None:
     """A cold first run takes a while: say why, on stderr."""
     from bestarm.policy.catalogue import find
     from bestarm.simulation.compiled import is_compiled
 
-    cold = [name for name in names if not is_compiled(find(name))]
+    cold = [name for name in names if not is_compiled(find(name), timed)]
     if cold:
         tell(f"Compiling {', '.join(cold)}: once on this machine, some seconds each.")
 
@@ -113,20 +182,33 @@ def promise_in_words(privacy: Privacy) -> str:
 def _show(scenario: Scenario, results: Results, bound: float | None) -> None:
     summary = results.summary()
     design = scenario.design
+    life = "".join(f", {part}" for part in scenario.life.in_words())
     say(
         f"{summary.runs:,} simulated trials of {summary.algorithm} with {len(design.arms)} arms, "
-        f"{promise_in_words(design.privacy)}, risk δ = {text_of(design.delta)}."
+        f"{promise_in_words(design.privacy)}, risk δ = {text_of(design.delta)}{life}."
     )
     rows = [
         ("people, mean", count(summary.mean_samples)),
         ("people, standard deviation", number(summary.std_samples)),
         ("people, median", count(summary.median_samples)),
         ("people, 90 % of trials need at most", count(summary.p90_samples)),
+        *_calendar(summary),
         ("wrong recommendations", percent(summary.error_rate)),
+        *([("an arm good enough recommended", percent(summary.within_difference))] if design.difference else []),
         (f"undecided at {results.max_samples:,} people", f"{summary.undecided:,}"),
         ("interim releases, mean", number(summary.mean_releases)),
+        ("people whose outcome was not used, mean", number(summary.mean_outstanding)),
     ]
     if bound is not None:
         rows.append(("no method needs fewer people than (mean)", count(bound)))
         rows.append(("mean as a multiple of that bound", f"{summary.mean_samples / bound:.2f}" if bound > 0 else "–"))
     show_table("What they took", ("", ""), rows, note=scenario.algorithm.caveat)
+
+
+def _calendar(summary: Summary) -> list[tuple[str, str]]:
+    if summary.mean_days is None or summary.p90_days is None:
+        return []
+    return [
+        ("days, mean", number(summary.mean_days)),
+        ("days, 90 % of trials take at most", number(summary.p90_days)),
+    ]

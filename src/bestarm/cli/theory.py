@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bestarm.checks import DELTA, EPSILON, EXPONENT
-from bestarm.cli.options import Delta, Epsilon, Json, Means, parse_means
+from bestarm.cli.options import Delta, Epsilon, Json, Means, number_option, parse_means, whole_option
 from bestarm.cli.output import count, emit_json, number, percent, say, show_table
 from bestarm.errors import InputError
 
@@ -26,7 +26,7 @@ def bounds(
     means: Means,
     epsilon: Epsilon,
     delta: Delta,
-    beta: Annotated[float, typer.Option("--beta", metavar="B", help="The leader's share in the paper's rate.")] = 0.5,
+    beta: Annotated[float, number_option("--beta", metavar="B", help="The leader's share in the paper's rate.")] = 0.5,
     as_json: Json = False,
 ) -> None:
     """How many participants any method must use, with and without privacy, and where they should go."""
@@ -102,14 +102,14 @@ def _regime_in_words(found: Bounds, free: float) -> str:
 
 
 def threshold(
-    k1: Annotated[int, typer.Option("--k1", metavar="K1", help="Phase of the leading arm, from 1.")],
-    k2: Annotated[int, typer.Option("--k2", metavar="K2", help="Phase of the other arm, from 1.")],
-    n: Annotated[float, typer.Option("--n", metavar="N", help="Size of the leading arm's last batch.")],
-    m: Annotated[float, typer.Option("--m", metavar="M", help="Size of the other arm's last batch.")],
-    arms: Annotated[int, typer.Option("--arms", metavar="K", help="Number of arms.")],
+    k1: Annotated[int, whole_option("--k1", metavar="K1", help="Phase of the leading arm, from 1.")],
+    k2: Annotated[int, whole_option("--k2", metavar="K2", help="Phase of the other arm, from 1.")],
+    n: Annotated[float, number_option("--n", metavar="N", help="Size of the leading arm's last batch.")],
+    m: Annotated[float, number_option("--m", metavar="M", help="Size of the other arm's last batch.")],
+    arms: Annotated[int, whole_option("--arms", metavar="K", help="Number of arms.")],
     epsilon: Epsilon,
     delta: Delta,
-    s: Annotated[float, typer.Option("--s", metavar="S", help="Exponent of the union bound over phases.")] = 2.0,
+    s: Annotated[float, number_option("--s", metavar="S", help="Exponent of the union bound over phases.")] = 2.0,
     as_json: Json = False,
 ) -> None:
     """The paper's stopping thresholds, with and without privacy."""

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.policy import elimination, explain, fixed, sampling, standings, stopping
+from bestarm.policy import adap_tt_star, dp_tt, eb_tci, elimination, explain, fixed, sampling, standings, stopping
 from bestarm.policy.algorithm import Algorithm, Batched, Staged, remember_nothing
 from bestarm.policy.batching import doubling, every_outcome
 from bestarm.policy.evidence import joined as coin
 from bestarm.policy.evidence import report as coin_report
+from bestarm.policy.lucb import lucb
 
 PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
 )
 EVIDENCE = "docs/evidence-proof.md"
+THESIS = "Azize (2024), Privacy-utility trade-offs in sequential decision-making under uncertainty, thesis"
+POSTER = "Azize, Jourdan, Al Marjani and Basu (2025), the poster of DP-TT, NeurIPS 2025"
+TOP_TWO = "Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited"
 RELEASED_CODE = "The released code of Azize et al. (2023), which differs from their Algorithm 2"
 
 
@@ -175,6 +180,114 @@ def ttucb_published() -> Batched:
     )
 
 
+def adap_tt_star_() -> Batched:
+    """The authors' second version of AdaP-TT."""
+    return Batched(
+        name="adap-tt-star",
+        summary="AdaP-TT*: AdaP-TT with the transportation cost and threshold of the authors' later work",
+        source=f"{THESIS}, chapter 4",
+        proven=True,
+        privacy=("pure",),
+        constants=adap_tt_star.star_constants,
+        start=sampling.start_top_two,
+        size=doubling,
+        recruit=adap_tt_star.star_top_two,
+        assigned=sampling.track,
+        released=sampling.lead_private,
+        over=adap_tt_star.star_glr,
+        explain=adap_tt_star.explain_star,
+        standings=adap_tt_star.star_standings,
+    )
+
+
+def dp_tt_() -> Batched:
+    """DP-TT with a threshold of our own, because its own is not public."""
+    return Batched(
+        name="dp-tt",
+        summary="DP-TT: Top Two on accumulating noisy sums, with a threshold of ours (theirs is not public)",
+        source=f"{POSTER}; threshold: docs/algorithms.md",
+        proven=True,
+        privacy=("pure",),
+        constants=dp_tt.accumulating_constants,
+        start=sampling.start_top_two,
+        size=doubling,
+        recruit=dp_tt.accumulating_top_two,
+        assigned=sampling.track,
+        released=dp_tt.lead_accumulated,
+        over=dp_tt.dp_tt_glr,
+        explain=dp_tt.explain_dp_tt,
+        standings=dp_tt.dp_tt_standings,
+    )
+
+
+def dp_tt_published() -> Batched:
+    """DP-TT with the approximate threshold that the poster prints."""
+    return replace(
+        dp_tt_(),
+        name="dp-tt-published",
+        summary="DP-TT with the approximate threshold printed on its poster (heuristic, not proven)",
+        source=POSTER,
+        proven=False,
+        over=dp_tt.dp_tt_published_glr,
+        explain=dp_tt.explain_dp_tt_published,
+        standings=dp_tt.dp_tt_published_standings,
+    )
+
+
+def ctb_tt() -> Batched:
+    """Local privacy: randomised response, and TTUCB on what people answered."""
+    return replace(
+        ttucb(),
+        name="ctb-tt",
+        summary="CTB-TT: TTUCB on answers that every person randomised, local privacy",
+        source=f"{THESIS}, local privacy; TTUCB's threshold on the randomised answers",
+        privacy=("local",),
+    )
+
+
+def eb_tci_() -> Batched:
+    """EB-TCI with the proven threshold."""
+    return Batched(
+        name="eb-tci",
+        summary="EB-TCI: Top Two with the best mean as leader and the Bernoulli transportation cost, no privacy",
+        source=TOP_TWO,
+        proven=True,
+        privacy=("none",),
+        constants=eb_tci.eb_tci_constants,
+        start=sampling.start_top_two,
+        size=every_outcome,
+        recruit=dp_tt.accumulating_top_two,
+        assigned=sampling.track,
+        released=dp_tt.lead_accumulated,
+        over=eb_tci.eb_tci_glr,
+        explain=eb_tci.explain_eb_tci,
+        standings=eb_tci.eb_tci_standings,
+    )
+
+
+def eb_tci_published() -> Batched:
+    """EB-TCI with the threshold of its experiments."""
+    return replace(
+        eb_tci_(),
+        name="eb-tci-published",
+        summary="EB-TCI with the threshold used in experiments (heuristic, not proven), no privacy",
+        proven=False,
+        over=eb_tci.eb_tci_published_glr,
+        explain=eb_tci.explain_eb_tci_published,
+        standings=eb_tci.eb_tci_published_standings,
+    )
+
+
+def lucb_private() -> Batched:
+    """LUCB in the wrapper: the documentation's example of an algorithm of one's own."""
+    return wrap(
+        "lucb-private",
+        lucb,
+        summary="LUCB inside the paper's wrapper: the arm that looks best and the rival that reaches highest",
+        source="Kalyanakrishnan et al. (2012), made private by the wrapper; docs/algorithms.md",
+    )
+
+
 def evidence() -> Staged:
     """The default: coin evidence, proven whatever drifts."""
     return Staged(
@@ -232,6 +345,13 @@ REVISIONS: dict[str, Algorithm] = {
         fixed_design(),
         adap_tt_published(),
         ttucb_published(),
+        adap_tt_star_(),
+        dp_tt_(),
+        dp_tt_published(),
+        ctb_tt(),
+        eb_tci_(),
+        eb_tci_published(),
+        lucb_private(),
     )
 }
 """Every revision that trials may run under, older ones first, by its identity."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from bestarm.policy.algorithm import Standing
 from bestarm.policy.elimination import Elimination, EliminationConstants, slack_of_epoch
 from bestarm.policy.record import Record
 from bestarm.policy.sampling import TopTwo, first_release_missing, highest
@@ -17,6 +20,7 @@ from bestarm.policy.stopping import (
 )
 
 WAITING = "Not every arm has been released yet."
+HEURISTIC = "Heuristic threshold, not proven."
 
 
 def explain_private_glr(state: HasMean, constants: GLRConstants, labels: list[str]) -> str:
@@ -32,7 +36,7 @@ def explain_phase_glr(state: HasMean, constants: GLRConstants, labels: list[str]
 def explain_published_glr(state: HasMean, constants: GLRConstants, labels: list[str]) -> str:
     """For `published_glr`: the numbers, and that nothing is proven about them."""
     reason = _explain_glr(state, constants, labels, published_threshold)
-    return f"{reason} Heuristic threshold, not proven."
+    return f"{reason} {HEURISTIC}"
 
 
 def explain_ttucb_glr(state: TopTwo, constants: GLRConstants, labels: list[str]) -> str:
@@ -48,7 +52,7 @@ def explain_published_ttucb(state: TopTwo, constants: GLRConstants, labels: list
     """For `published_ttucb_glr`."""
     if state.leader[0] < 0:
         return WAITING
-    return f"{labels[int(state.leader[0])]} has the highest mean. Heuristic threshold, not proven."
+    return f"{labels[int(state.leader[0])]} has the highest mean. {HEURISTIC}"
 
 
 def _explain_glr(
@@ -59,17 +63,22 @@ def _explain_glr(
         return WAITING
     size = record.counted if whole_history else record.last_size
     best = highest(state.mean)
-    shares = []
+    standings = []
     for b in range(constants.arms):
         if b != best:
             reached = statistic(float(state.mean[best] - state.mean[b]), float(size[best]), float(size[b]))
-            shares.append((reached / (2.0 * threshold(record, constants, best, b)), reached, b))
-    share, reached, rival = min(shares)
-    needed = reached / share if share > 0 else 2.0 * threshold(record, constants, best, rival)
-    verb = "is ahead of every other arm by enough" if share >= 1 else "is ahead, but not yet by enough"
+            standings.append(Standing(b, reached, 2.0 * threshold(record, constants, best, b)))
+    return explain_closest(labels, best, standings)
+
+
+def explain_closest(labels: Sequence[str], best: int, standings: Sequence[Standing]) -> str:
+    """The rival against whom the evidence has come the least far, in words and numbers."""
+    closest = min(standings, key=lambda one: (one.value / one.needed, one.value, one.rival))
+    enough = closest.value >= closest.needed
+    verb = "is ahead of every other arm by enough" if enough else "is ahead, but not yet by enough"
     return (
-        f"{labels[best]} {verb}: against {labels[rival]}, its closest rival, the test statistic is "
-        f"{reached:.4g} where {needed:.4g} is needed."
+        f"{labels[best]} {verb}: against {labels[closest.rival]}, its closest rival, the test statistic is "
+        f"{closest.value:.4g} where {closest.needed:.4g} is needed."
     )
 
 

@@ -131,17 +131,24 @@ def uniform(state: State, constants: SamplingConstants, weights: FloatArray) -> 
 
 
 @rule
+def leader_is_due(state: TopTwo, constants: SamplingConstants) -> bool:
+    """Whether the leader B gets the next person: N_BB <= beta L_B, this round included in L_B."""
+    leader = state.leader[0]
+    return bool(state.led_pulls[leader] <= constants.beta * (state.led[leader] + 1))
+
+
+@rule
 def top_two(state: TopTwo, constants: SamplingConstants, weights: FloatArray) -> int:
     """Algorithm 2, lines 15-16: the leader B while N_BB <= beta L_B (this round included in L_B), else the challenger.
 
     Before the leader is known, everyone in turn; then the initial people are one an arm, and a live trial whose first
     outcomes are late keeps enrolling.
     """
-    leader = state.leader[0]
+    leader = int(state.leader[0])
     if leader < 0:
         return fewest_assigned(state.record)
-    if state.led_pulls[leader] <= constants.beta * (state.led[leader] + 1):
-        return int(leader)
+    if leader_is_due(state, constants):
+        return leader
     return transportation_challenger(state.mean, state.record.assigned, leader, 0.0)
 
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from bestarm.checks import EPSILON, RHO, Rule, one_of
+from bestarm.checks import EPSILON, RHO, Requirement, one_of
 from bestarm.errors import InputError
-from bestarm.exact import text_of
+from bestarm.exact import kept, text_of
 from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
 
 Model: TypeAlias = Literal["pure", "none", "local", "zcdp"]
 PRIVACY_MODELS: Final[tuple[str, ...]] = get_args(Model)
-BUDGETS: Final[dict[str, Rule | None]] = {"pure": EPSILON, "none": None, "local": EPSILON, "zcdp": RHO}
+BUDGETS: Final[dict[str, Requirement | None]] = {"pure": EPSILON, "none": None, "local": EPSILON, "zcdp": RHO}
 """What measures each model's budget."""
 
 AS_IS, COIN, ON_GRID = "as-is", "coin", "grid"
@@ -108,4 +108,4 @@ def grid_of(encoding: str) -> int:
 
 
 def _fraction(text: str | None) -> Fraction | None:
-    return None if text is None else Fraction(text)
+    return None if text is None else kept(text, "The budget")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bestarm.instance import PAPER_MEANS
+from bestarm.policy.catalogue import CATALOGUE
 from bestarm.theory import bounds
 
 if TYPE_CHECKING:
@@ -68,3 +69,14 @@ def summarise(rows: pd.DataFrame, delta: float) -> list[CellSummary]:
             )
         )
     return summaries
+
+
+def spread(cell: CellSummary) -> str:
+    """Mean ± standard deviation, with a star if runs were undecided and count at the cap."""
+    return f"{cell.mean:.3g} ± {cell.std:.2g}" + "*" * (cell.undecided > 0)
+
+
+def label(name: str) -> str:
+    """The algorithm's name, with what must stand beside its results."""
+    caveat = CATALOGUE[name].caveat
+    return f"{name} ({caveat})" if caveat else name

@@ -12,7 +12,7 @@ from scipy.stats import beta
 from bestarm import __version__
 from bestarm.instance import PAPER_MEANS
 from bestarm.policy.catalogue import CATALOGUE
-from bestarm.reproduction.cells import CellSummary
+from bestarm.reproduction.cells import CellSummary, label, spread
 
 Summaries: TypeAlias = Sequence[CellSummary]
 
@@ -65,7 +65,7 @@ def _fewer_than_dp_se(cells: Summaries) -> list[str]:
         fewer = [ratio < 1 and cell.undecided == 0 for ratio, cell in zip(ratios, ours, strict=True)]
         high = [less for less, cell in zip(fewer, ours, strict=True) if cell.high_privacy]
         lines.append(
-            f"| {_label(name)} | {_count(fewer)} | {_count(high)} | {median(ratios):.3g} | {max(ratios):.3g} "
+            f"| {label(name)} | {_count(fewer)} | {_count(high)} | {median(ratios):.3g} | {max(ratios):.3g} "
             f"| {sum(cell.undecided > 0 for cell in ours)} |"
         )
         if name.startswith("adap-tt"):
@@ -87,7 +87,7 @@ def _two_regimes(cells: Summaries) -> list[str]:
         "10.",
         "",
         "| instance | regime line (theory) | "
-        + " | ".join(f"{_label(name)}: turn; slope at the smallest, at the largest budgets" for name in shown)
+        + " | ".join(f"{label(name)}: turn; slope at the smallest, at the largest budgets" for name in shown)
         + " |",
         "|---|---|" + "---|" * len(shown),
     ]
@@ -151,7 +151,7 @@ def _error_rates(cells: Summaries, delta: float) -> list[str]:
     for cell in cells:
         low = float(beta.ppf(0.005, cell.wrong, cell.runs - cell.wrong + 1)) if cell.wrong else 0.0
         if low > delta:
-            where = f"instance {cell.instance}, epsilon {cell.epsilon}, {_label(cell.algorithm)}"
+            where = f"instance {cell.instance}, epsilon {cell.epsilon}, {label(cell.algorithm)}"
             above.append(f"- {where}: {cell.wrong} of {cell.runs} wrong, 99% interval from {low:.3f} up")
     runs = max(cell.runs for cell in cells)
     lines = [
@@ -169,7 +169,7 @@ def _error_rates(cells: Summaries, delta: float) -> list[str]:
         total = sum(cell.runs for cell in _of(cells, name))
         low = float(beta.ppf(0.005, wrong, total - wrong + 1)) if wrong else 0.0
         high = float(beta.ppf(0.995, wrong + 1, total - wrong))
-        lines.append(f"| {_label(name)} | {wrong} | {total} | {low:.2g} to {high:.2g} |")
+        lines.append(f"| {label(name)} | {wrong} | {total} | {low:.2g} to {high:.2g} |")
     lines.append("")
     if above:
         return [*lines, "**Not reproduced** in these cells, whose interval lies above delta:", "", *above, ""]
@@ -192,7 +192,7 @@ def _undecided(cells: Summaries) -> list[str]:
         worst = max(ours, key=lambda cell: cell.undecided / cell.runs)
         place = f"{worst.undecided / worst.runs:.0%}, instance {worst.instance}, epsilon {worst.epsilon}"
         lines.append(
-            f"| {_label(name)} | {ours[0].cap:.0e} | {undecided} of {runs} | {undecided / runs:.1%} "
+            f"| {label(name)} | {ours[0].cap:.0e} | {undecided} of {runs} | {undecided / runs:.1%} "
             f"| {place if undecided else 'none'} |"
         )
     return [*lines, ""]
@@ -231,7 +231,7 @@ def _every_cell(cells: Summaries) -> list[str]:
         lines += [
             f"### Instance {number}: {', '.join(f'{mean:g}' for mean in PAPER_MEANS[number - 1])}",
             "",
-            "| epsilon | lower bound (Corollary) | refined | " + " | ".join(_label(name) for name in private) + " |",
+            "| epsilon | lower bound (Corollary) | refined | " + " | ".join(label(name) for name in private) + " |",
             "|" + "---|" * (3 + len(private)),
         ]
         for epsilon in sorted({cell.epsilon for cell in here if cell.epsilon is not None}):
@@ -239,10 +239,10 @@ def _every_cell(cells: Summaries) -> list[str]:
             bound = next(iter(row.values()))
             lines.append(
                 f"| {epsilon:g} | {bound.lower_bound_corollary:.3g} | {bound.lower_bound_refined:.3g} | "
-                + " | ".join(_spread(row[name]) for name in private)
+                + " | ".join(spread(row[name]) for name in private)
                 + " |"
             )
-        free = [f"- {_label(cell.algorithm)}, any epsilon: {_spread(cell)}" for cell in here if cell.epsilon is None]
+        free = [f"- {label(cell.algorithm)}, any epsilon: {spread(cell)}" for cell in here if cell.epsilon is None]
         lines += ["", *free, ""]
     return lines
 
@@ -258,15 +258,6 @@ def _private(cells: Summaries) -> list[str]:
 
 def _instances(cells: Summaries) -> list[int]:
     return sorted({cell.instance for cell in cells})
-
-
-def _spread(cell: CellSummary) -> str:
-    return f"{cell.mean:.3g} ± {cell.std:.2g}" + "*" * (cell.undecided > 0)
-
-
-def _label(name: str) -> str:
-    caveat = CATALOGUE[name].caveat
-    return f"{name} ({caveat})" if caveat else name
 
 
 def _count(held: Iterable[bool]) -> str:

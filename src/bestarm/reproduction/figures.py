@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bestarm.files import replacing
 from bestarm.instance import PAPER_MEANS
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from bestarm.reproduction.cells import CellSummary
 
+Styles: TypeAlias = Mapping[str, Mapping[str, Any]]
+
 # Okabe and Ito's palette; the order of this table is the order of the legend.
 STYLES: Final[dict[str, dict[str, Any]]] = {
-    "evidence": {"color": "#0072B2", "marker": "o", "label": "Evidence Top Two (ours, proven)", "linewidth": 2.2},
+    "evidence": {"color": "#0072B2", "marker": "o", "label": "Coin evidence (ours, proven)", "linewidth": 2.2},
     "dp-se": {"color": "#D55E00", "marker": "s", "label": "DP-SE (proven)"},
     "adap-tt-published": {
         "color": "#009E73",
@@ -34,9 +36,43 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
+FOLLOWUP_STYLES: Final[dict[str, dict[str, Any]]] = {
+    "evidence": STYLES["evidence"],
+    "dp-tt": {"color": "#56B4E9", "marker": "P", "label": "DP-TT, threshold of ours (proven)"},
+    "dp-tt-published": {
+        "color": "#56B4E9",
+        "marker": "X",
+        "linestyle": "--",
+        "label": "DP-TT, printed threshold (heuristic, not proven)",
+    },
+    "adap-tt-star": {"color": "#CC79A7", "marker": "v", "label": "AdaP-TT* (proven)"},
+    "adap-tt-published": STYLES["adap-tt-published"],
+    "dp-se": STYLES["dp-se"],
+    "eb-tci": {"color": "#555555", "linestyle": "-", "label": "EB-TCI, no privacy (proven)"},
+    "eb-tci-published": {"color": "#555555", "linestyle": ":", "label": "EB-TCI, no privacy (heuristic, not proven)"},
+}
+
 
 def draw_reproduction(cells: Sequence[CellSummary], path: Path) -> None:
     """Samples against epsilon for each instance: mean ± std, the two regimes, the lower bounds."""
+    _draw(cells, path, STYLES, {})
+
+
+def draw_followup(cells: Sequence[CellSummary], path: Path) -> None:
+    """The same for the follow-up's algorithms, with the poster's values as hollow marks in their colours."""
+    from bestarm.reproduction.followup import POSTER
+
+    read_off: dict[tuple[int, str], dict[float, float]] = {}
+    for curve in POSTER:
+        people = {epsilon: value for epsilon, value in curve.people.items() if epsilon is not None}
+        if people and curve.privacy == "pure":
+            read_off[curve.instance, curve.algorithms[0]] = people
+    _draw(cells, path, FOLLOWUP_STYLES, read_off)
+
+
+def _draw(
+    cells: Sequence[CellSummary], path: Path, styles: Styles, read_off: Mapping[tuple[int, str], Mapping[float, float]]
+) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -47,7 +83,11 @@ def draw_reproduction(cells: Sequence[CellSummary], path: Path) -> None:
     with plt.rc_context({"font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False}):
         figure, axes = plt.subplots(rows, 2, figsize=(10.5, 3.5 * rows + 1.6), sharex=True, squeeze=False)
         for axis, number in zip(axes.flat, numbers, strict=True):
-            _draw_instance(axis, [cell for cell in cells if cell.instance == number], number)
+            _draw_instance(axis, [cell for cell in cells if cell.instance == number], number, styles)
+            for (instance, name), people in read_off.items():
+                if instance == number:
+                    style = {**styles[name], "linestyle": "none", "fillstyle": "none", "label": None}
+                    axis.plot(list(people), list(people.values()), markersize=7, **style)
         for axis in axes[-1]:
             axis.set_xlabel("privacy budget ε  (left: more privacy)")
         for axis in axes[:, 0]:
@@ -63,11 +103,11 @@ def draw_reproduction(cells: Sequence[CellSummary], path: Path) -> None:
         plt.close(figure)
 
 
-def _draw_instance(axis: Axes, cells: Sequence[CellSummary], number: int) -> None:
+def _draw_instance(axis: Axes, cells: Sequence[CellSummary], number: int, styles: Styles) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_title(f"$\\mu_{number}$ = ({', '.join(f'{mean:g}' for mean in PAPER_MEANS[number - 1])})")
-    for name, style in STYLES.items():
+    for name, style in styles.items():
         ours = sorted((cell for cell in cells if cell.algorithm == name), key=lambda cell: cell.epsilon or 0.0)
         if ours and ours[0].epsilon is None:
             axis.axhline(ours[0].mean, linewidth=1.2, **style)
@@ -84,7 +124,7 @@ def _draw_instance(axis: Axes, cells: Sequence[CellSummary], number: int) -> Non
     axis.grid(visible=True, which="major", alpha=0.25)
 
 
-def _draw_curve(axis: Axes, cells: Sequence[CellSummary], style: dict[str, Any]) -> None:
+def _draw_curve(axis: Axes, cells: Sequence[CellSummary], style: Mapping[str, Any]) -> None:
     x = [cell.epsilon or 0.0 for cell in cells]
     axis.plot(x, [cell.mean for cell in cells], markersize=4, **{"linewidth": 1.4, **style})
     low = [max(cell.mean - cell.std, cell.mean / 3) for cell in cells]

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import reduce
 from operator import or_
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,6 +16,7 @@ from bestarm.release.models import Model
 from bestarm.service.access import LONGEST_LABEL
 from bestarm.text import is_text
 from bestarm.trial import answers
+from bestarm.trial.identity import Participant
 from bestarm.trial.plain import Answer, key_of, types_of
 
 MOST_AT_ONCE = 10_000
@@ -30,6 +31,7 @@ Subject = Annotated[
 AssignmentId = Annotated[
     str, Field(min_length=1, max_length=60, description="As ask answered it.", examples=["1-3fa9"])
 ]
+Reasons = Annotated[str, Field(min_length=1, max_length=500, examples=["read the wrong line"])]
 Label = Annotated[str, Field(min_length=1, max_length=LONGEST_LABEL, examples=["ward 3"])]
 
 
@@ -93,7 +95,9 @@ def _described(hint: Any) -> Any:
 
 
 Asked = schema_of(answers.Asked)
+HeldAssignment = schema_of(answers.HeldAssignment)
 OpenAssignment = schema_of(answers.OpenAssignment)
+StaffStatus = schema_of(answers.StaffStatus)
 Status = schema_of(answers.Status)
 Ledger = schema_of(answers.Ledger)
 Report = schema_of(answers.Report)
@@ -135,6 +139,7 @@ class NewTrial(Sent):
     withdrawal: str | None = Field(default=None, max_length=60, description="impute:X or replace.")
     contributions: int | None = Field(default=None, ge=1, le=1000)
     allocation: Literal["random", "fixed"] | None = None
+    dry_run: bool = Field(default=False, description="Check everything and read the design back; create nothing.")
 
 
 class Ask(Sent):
@@ -149,10 +154,29 @@ class AskMany(Sent):
     subjects: list[Subject] = Field(max_length=MOST_AT_ONCE)
 
 
-class Tell(Sent):
+class Who(Sent):
+    """Somebody in the trial, by their assignment or by their code: one of the two."""
+
+    assignment: AssignmentId | None = None
+    subject: Subject | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.assignment is None) == (self.subject is None):
+            raise PydanticCustomError("who", "say who it is, by assignment or by subject: one of the two")
+        return self
+
+    @property
+    def who(self) -> str | Participant:
+        """As the library takes it."""
+        return Participant(self.subject) if self.assignment is None else self.assignment
+
+
+class Tell(Who):
     """An outcome. It is confidential and never comes back."""
 
-    assignment: AssignmentId
+    model_config = ConfigDict(json_schema_extra={"examples": [{"assignment": "1-3fa9", "outcome": 1}]})
+
     outcome: Exact
 
 
@@ -165,14 +189,29 @@ class TellMany(Sent):
 class Correct(Tell):
     """An outcome in place of one that was recorded by mistake."""
 
-    reason: str = Field(min_length=1, max_length=500, examples=["read the wrong line"])
+    reason: Reasons
 
 
-class Withdraw(Sent):
+class Withdraw(Who):
     """Who leaves the trial."""
 
-    assignment: AssignmentId
     reason: str = Field(default="", max_length=500)
+
+
+class Relabel(Sent):
+    """An assignment whose code was mistyped, and the right code."""
+
+    assignment: AssignmentId
+    subject: Subject
+    reason: Reasons
+
+
+class Void(Sent):
+    """An assignment that is a second entry of somebody, and the code under which they are in the trial."""
+
+    assignment: AssignmentId
+    duplicate_of: Subject
+    reason: Reasons
 
 
 class Reason(Sent):
@@ -202,9 +241,14 @@ class PlanRequest(Sent):
     model_config = ConfigDict(
         extra="forbid",
         strict=True,
-        json_schema_extra={"examples": [{"arms": 3, "gap": 0.2, "epsilon": 1.0, "delta": 0.05}]},
+        json_schema_extra={"examples": [{"arms": 3, "difference": 0.1, "gap": 0.2, "epsilon": 1.0, "delta": 0.05}]},
     )
 
+    difference: float | None = Field(
+        default=None,
+        description="The smallest difference that matters: the recommended arm is within it of the best, except with "
+        "probability delta.",
+    )
     epsilon: float
     delta: float = 0.01
     means: list[float] | None = Field(default=None, max_length=50)
@@ -215,7 +259,20 @@ class PlanRequest(Sent):
     runs: int = Field(default=200, ge=2, le=1000)
     seed: int = Field(default=0, ge=0, le=2**31)
     participants: int | None = Field(default=None, ge=2, le=10**7)
-    difference: float | None = Field(default=None, description="The smallest difference that matters.")
+    enrol: float | None = Field(default=None, description="People a day; the answer is then in days, too.")
+    arrivals: Literal["constant", "poisson"] = "constant"
+    ramp: str | None = Field(default=None, max_length=20, description="Enrolment grows to its rate over this, as 60d.")
+    follow_up: str | None = Field(default=None, max_length=20, description="An outcome is known after this, as in 28d.")
+    missing: float | list[float] | None = Field(default=None, description="The share of outcomes that never come.")
+    withdrawal: str | None = Field(default=None, max_length=100, description="What counts for them: impute:X.")
+    trend: str | None = Field(default=None, max_length=40, description="Common to all arms, such as linear:0.1.")
+    outcomes: Literal["binary", "unit"] = "binary"
+    low: float = 0
+    high: float = 1
+    lower_is_better: bool = False
+    law: Literal["beta", "normal"] | None = Field(default=None, description="Of outcomes on a scale; with sd.")
+    sd: float | list[float] | None = None
+    scenarios: bool = Field(default=False, description="Also the operating characteristics.")
 
 
 class NewToken(Sent):
@@ -271,6 +328,13 @@ class TrialInfo(Said):
     design: dict[str, Any]
 
 
+class DesignRead(TrialInfo):
+    """A design read back: in sentences, and with what should be thought over."""
+
+    sentences: list[str]
+    cautions: list[str]
+
+
 class TrialList(Said):
     """The trials that the token reaches."""
 
@@ -295,8 +359,15 @@ class DoneMany(Said):
     statuses: list[str]
 
 
+class LookedUp(Said):
+    """The assignments that somebody holds; if the code is not known, codes in the trial that are much like it."""
+
+    assignments: list[HeldAssignment]  # type: ignore[valid-type]
+    near: list[str]
+
+
 class OpenAssignments(Said):
-    """The assignments whose outcomes are awaited, oldest first."""
+    """The assignments whose outcomes are awaited, the most urgent first."""
 
     assignments: list[OpenAssignment]  # type: ignore[valid-type]
 

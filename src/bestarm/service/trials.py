@@ -19,9 +19,10 @@ from bestarm.service.access import Grant
 from bestarm.service.problems import no_such_trial
 from bestarm.storage.contract import Store
 from bestarm.trial.answers import Report
+from bestarm.trial.identity import Participant
 from bestarm.trial.public import PublicView
 from bestarm.trial.report import report_of, report_page
-from bestarm.trial.trial import Trial
+from bestarm.trial.trial import Trial, rehearse
 
 FRESH_SECONDS = 1.0
 """A trial whose stages are released by the clock is looked at anew after this long, even if nobody did anything."""
@@ -60,15 +61,26 @@ class Trials:
 
     def create(self, name: str, actor: str, design: dict[str, Any]) -> Trial:
         """Create a trial; `design` holds the arguments of `Trial.create` that were given."""
+        self.rehearse(name, design)
+        Trial.create(self.store, name=name, actor=actor, **design)
+        return self.find(name)
+
+    def rehearse(self, name: str, design: dict[str, Any]) -> Design:
+        """The design that `create` would freeze; everything is checked and nothing created."""
         if not _fits_address(name):
             raise InputError("A trial's name cannot hold a slash or a backslash, nor be a dot or two.")
-        if name in self.store.names():
-            raise InputError("There is already a trial of this name; choose another one.")
         if ":" in str(design.get("algorithm", "")):
             # "module:name" would import code that the server's owner did not choose.
             raise InputError("Over HTTP the algorithm is one of the catalogue; `bestarm algorithms` lists them.")
-        Trial.create(self.store, name=name, actor=actor, **design)
-        return self.find(name)
+        return rehearse(self.store, name=name, **design)
+
+    def remove(self, name: str) -> None:
+        """Delete a trial that never enrolled anybody."""
+        trial = self.find(name)
+        with self._lock, self._looking[name]:
+            trial.delete()
+            for kept in (self._open, self._seen, self._looking):
+                kept.pop(name, None)
 
     def view(self, name: str) -> PublicView:
         """Everything that may be known about a trial now. However many people look, it is made once for all."""
@@ -100,7 +112,7 @@ class Trials:
         self.store.close()
 
 
-def record(trial: Trial, outcomes: list[tuple[str, Fraction]], holder: Grant) -> list[str]:
+def record(trial: Trial, outcomes: list[tuple[str | Participant, Fraction]], holder: Grant) -> list[str]:
     """Record outcomes for whoever holds this grant, all or none: the one way in for the API and the desk.
 
     What is answered to a repeated outcome does not depend on what was recorded, except to whoever told it a moment ago.

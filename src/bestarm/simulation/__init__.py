@@ -1,5 +1,6 @@
 """Drives policies over simulated people: fast, seeded, parallel."""
 
+from bestarm.simulation.life import Life
 from bestarm.simulation.results import Results, Summary
 from bestarm.simulation.runs import (
     DEFAULT_MAX_SAMPLES,
@@ -14,6 +15,7 @@ from bestarm.simulation.runs import (
 
 __all__ = [
     "DEFAULT_MAX_SAMPLES",
+    "Life",
     "Progress",
     "Results",
     "Scenario",

@@ -1,11 +1,12 @@
 # ruff: noqa: F821 (a loop finds the rules it drives under names that `driving` gives it)
 """Drives a policy over simulated people, one run at a time.
 
-Three loops, each a template: plain functions that find the rules of the algorithm they drive, and the world they draw
-from, under the names declared below. `driving` makes a copy of a loop with an algorithm's own rules under these names,
-to be run as it stands or compiled. `pull_by_pull` asks a batched policy who recruits for every person,
-`release_by_release` only after each release, for policies whose answer holds until then; `stage_by_stage` drives staged
-policies. Nothing is drawn before a batch or a stage closes, unless somebody could see it.
+Loops are templates: plain functions that find the rules of the algorithm they drive, and the world they draw from,
+under the names declared below. `driving` makes a copy of a loop with an algorithm's own rules under these names, to be
+run as it stands or compiled. Where outcomes are known at once, `pull_by_pull` asks a batched policy who recruits for
+every person, `release_by_release` only after each release, for policies whose answer holds until then. Two more loops
+go by the clock (`by_the_clock`): for batched policies where outcomes come late or means change, and for staged ones.
+Nothing is drawn before a batch or a stage closes, unless somebody could see it.
 """
 
 from __future__ import annotations
@@ -18,28 +19,11 @@ import numpy as np
 
 from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Algorithm, Batched
 from bestarm.policy.record import LARGEST_SIMULATED, FloatArray, IntArray, Record, assign, open_batch, release
-from bestarm.policy.stages import (
-    CLOSED,
-    OPENED,
-    PENDING,
-    RELEASED,
-    enter_closing,
-    enter_opening,
-    enter_people,
-    enter_release,
-    in_stage,
-    may_close,
-    newest_slot,
-    next_slot,
-    oldest_slot,
-    round_weights,
-    sound_opening,
-)
 from bestarm.rules import rule
 
-Run: TypeAlias = Callable[[np.random.Generator, Any, Any, int, IntArray], tuple[int, int, int]]
+Run: TypeAlias = Callable[[np.random.Generator, Any, Any, int, IntArray], tuple[int, int, int, int]]
 """One run, from (rng, world, constants, the most people, an array for the people of each arm): how many people it took,
-the recommended arm or UNDECIDED, and how many releases."""
+the recommended arm or UNDECIDED, how many releases, and how many people's outcomes were in none of them."""
 
 if TYPE_CHECKING:
     start: Callable[..., Any]
@@ -48,40 +32,38 @@ if TYPE_CHECKING:
     recruit: Callable[..., int]
     assigned: Callable[..., None]
     released: Callable[..., None]
-    open_stage: Callable[..., None]
-    extent: Callable[..., int]
-    settle: Callable[..., None]
     draw: Callable[..., float]
-    count: Callable[..., float]
-    blur: Callable[..., float]
 
 DEADLOCK = "The policy recruits nobody although every outcome is in, so the run could never end."
 NO_SUCH_ARM = "The policy named an arm that does not exist; arms are numbered from 0."
 NO_SUCH_WEIGHTS = "The policy's weights are not probabilities: each has to lie between 0 and 1, and all must sum to 1."
 NO_SUCH_SIZE = "The policy asked for a batch of fewer than 1 or more than 2^60 people."
-NO_SUCH_STAGE = (
-    "The policy opened a stage that cannot be: it needs a planned size of at least 1, an arm as its champion, and "
-    "weights that sum to 1 with at least two positive (exactly two for a difference)."
-)
 
 
-def driving(algorithm: Algorithm, world: dict[str, Callable[..., Any]]) -> Run:
-    """The loop for this algorithm. `world` draws: `draw` a release for batches; `count` and `blur`, a sum of outcomes
-    and the noise of one release, for stages."""
+def driving(algorithm: Algorithm, world: dict[str, Callable[..., Any]], timed: bool = False) -> Run:
+    """The loop for this algorithm; `timed` runs go by the clock, as those of staged algorithms always do.
+
+    `world` draws: `draw` a release for batches whose outcomes are known at once; `count` and `blur`, a sum of outcomes
+    and the noise of one release, for everything else.
+    """
+    from bestarm.simulation import by_the_clock
+
+    name = f"run_{algorithm.name.replace('-', '_')}"
+    own: dict[str, Any] = {}
+    loop: Callable[..., Any] = by_the_clock.stage_by_stage
     if isinstance(algorithm, Batched):
         loop = release_by_release if algorithm.holds else pull_by_pull
-    else:
-        loop = stage_by_stage
+        if timed:
+            loop, own, name = by_the_clock.batch_by_batch, {"holds": algorithm.holds}, f"{name}_timed"
     assert isinstance(loop, FunctionType)
-    name = f"run_{algorithm.name.replace('-', '_')}"
-    run = FunctionType(loop.__code__, {**loop.__globals__, **algorithm.rules, **world}, name)
+    run = FunctionType(loop.__code__, {**loop.__globals__, **algorithm.rules, **world, **own}, name)
     run.__qualname__ = name
     return run
 
 
 def pull_by_pull(
     rng: np.random.Generator, world: Any, constants: Any, max_samples: int, per_arm: IntArray
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """One run of a batched policy, person by person."""
     state = start(constants)
     record = state.record
@@ -110,12 +92,12 @@ def pull_by_pull(
                 check_arm(verdict, per_arm.size)
                 break
     per_arm[:] = record.assigned
-    return people, verdict, releases
+    return people, verdict, releases, people - record.counted.sum()
 
 
 def release_by_release(
     rng: np.random.Generator, world: Any, constants: Any, max_samples: int, per_arm: IntArray
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """The same for policies that hold their answer: everyone who is assigned between two releases at once."""
     state = start(constants)
     record = state.record
@@ -155,80 +137,7 @@ def release_by_release(
                 check_arm(verdict, per_arm.size)
                 break
     per_arm[:] = record.assigned
-    return people, verdict, releases
-
-
-def stage_by_stage(
-    rng: np.random.Generator, world: Any, constants: Any, max_samples: int, per_arm: IntArray
-) -> tuple[int, int, int]:
-    """One run of a staged policy. Outcomes are known once `world.outstanding` more people have been enrolled after the
-    stage closed; enrolment goes on meanwhile. Once `max_samples` are enrolled the outcomes still due come in."""
-    state = start(constants)
-    stages = state.stages
-    closed_at = np.zeros(PENDING, np.int64)
-    sums = np.zeros((PENDING, per_arm.size))
-    drawn = np.zeros(per_arm.size, np.int64)
-    values = np.zeros(per_arm.size)
-    people = 0
-    releases = 0
-    target = 0
-    verdict = UNDECIDED
-    while verdict == UNDECIDED:
-        waiting = stages.progress[CLOSED] > stages.progress[RELEASED]
-        oldest = oldest_slot(stages)
-        due = waiting and people >= closed_at[oldest] + world.outstanding
-        if stages.progress[OPENED] == stages.progress[CLOSED] and people < max_samples and not due:
-            slot = next_slot(stages)
-            open_stage(state, constants, slot)
-            if not sound_opening(stages.openings, slot):
-                raise ValueError(NO_SUCH_STAGE)
-            round_weights(stages.openings, slot)
-            enter_opening(stages)
-            sums[slot, :] = 0.0
-            target = stages.openings.planned[slot]
-        newest = newest_slot(stages)
-        is_open = stages.progress[OPENED] > stages.progress[CLOSED]
-        step = 0
-        if is_open and people < max_samples and not due:
-            step = max_samples - people
-            if may_close(stages):
-                step = min(step, max(0, target - in_stage(stages, newest)))
-            if waiting:
-                step = min(step, max(0, closed_at[oldest] + world.outstanding - people))
-            step = min(step, world.longest_step)
-        if step > 0:
-            toss_for(rng, stages.openings.weights, newest, step, drawn)
-            for arm in range(per_arm.size):
-                if drawn[arm] > 0:
-                    enter_people(stages, arm, drawn[arm])
-                    sums[newest, arm] += count(rng, world, arm, drawn[arm], people)
-            people += step
-        elif due or (waiting and not is_open):
-            one_noise = stages.openings.difference[oldest] == 1
-            values[:] = 0.0
-            for arm in range(per_arm.size):
-                if stages.openings.weights[oldest, arm] > 0.0:
-                    if not one_noise:
-                        values[arm] = sums[oldest, arm] + blur(rng, world)
-                    elif arm == stages.openings.champion[oldest]:
-                        values[0] += sums[oldest, arm]
-                    else:
-                        values[0] += blur(rng, world) - sums[oldest, arm]
-            releases += 1
-            settle(state, constants, oldest, values)
-            enter_release(stages)
-            verdict = over(state, constants)
-            if is_open and verdict == UNDECIDED:
-                target = max(1, extent(state, constants, in_stage(stages, newest)))
-        elif is_open:
-            enter_closing(stages)
-            closed_at[newest] = people
-        else:
-            break
-    if verdict != UNDECIDED:
-        check_arm(verdict, per_arm.size)
-    per_arm[:] = stages.assigned
-    return people, verdict, releases
+    return people, verdict, releases, people - record.counted.sum()
 
 
 @rule
@@ -272,20 +181,6 @@ def toss(rng: np.random.Generator, weights: FloatArray) -> int:
             if u < 0.0:
                 break
     return last
-
-
-@rule
-def toss_for(rng: np.random.Generator, weights: FloatArray, slot: int, people: int, drawn: IntArray) -> None:
-    """How many of so many people each arm gets, each by a coin of their own with the stage's weights."""
-    left = people
-    mass = 1.0
-    for arm in range(drawn.size):
-        drawn[arm] = 0
-        weight = weights[slot, arm]
-        if weight > 0.0 and left > 0:
-            drawn[arm] = left if weight >= mass else rng.binomial(left, weight / mass)
-            left -= drawn[arm]
-            mass -= weight
 
 
 @rule

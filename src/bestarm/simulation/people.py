@@ -6,7 +6,7 @@ Seeded noise is for simulation alone. A batch's sum of 0/1 outcomes is one binom
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,15 +15,28 @@ from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, Sa
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.release.laws import LOCAL, NONE, ZCDP, Law, noise_variance
 from bestarm.rules import rule
+from bestarm.simulation.clock import Clock, day_of
 
 BERNOULLI, BETA, TRUNCATED_NORMAL, EMPIRICAL = range(4)
 NO_NOISE, LAPLACE, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN, RANDOMISED_RESPONSE = range(5)
+
+TRENDS: Final = ("linear", "step", "bump", "season")
+STEADY, LINEAR, STEP, BUMP, SEASON = range(5)
+WAVES: Final = 4
+"""How many waves a season makes over the expected length of a trial."""
+PIECES: Final = 200
+"""Over the expected length of a trial a trend is followed in so many steps."""
+
+
+MOST_DATES: Final = 128
+"""So many releases of a run are noted with their dates."""
 
 
 class People(NamedTuple):
     """The reward laws of all arms as plain arrays, so that compiled code can draw from them."""
 
     kind: IntArray
+    mean: FloatArray
     first: FloatArray
     """Bernoulli: the mean. Beta: a. Truncated normal: location."""
     second: FloatArray
@@ -37,7 +50,7 @@ class People(NamedTuple):
     """Empirical: where the arm's values lie."""
 
 
-class Noise(NamedTuple):
+class SimulatedNoise(NamedTuple):
     """How a batch's sum is made private."""
 
     kind: int
@@ -47,15 +60,52 @@ class Noise(NamedTuple):
     """Integer noise lives on multiples of 1/grid."""
 
 
+class Changes(NamedTuple):
+    """What becomes of outcomes besides their laws."""
+
+    missing: FloatArray
+    """For each arm the share of outcomes that never come."""
+    imputed: float
+    """What counts for these, in [0, 1]."""
+    trend: int
+    size: float
+    length: float
+    """Days over which the trend runs its course."""
+
+
 class World(NamedTuple):
-    """Everything releases are drawn from, and how people come in."""
+    """Everything releases are drawn from, how people come in, and where a run notes when it did what."""
 
     people: People
-    noise: Noise
-    outstanding: int = 0
-    """How many people are enrolled while an outcome is awaited; 0 if outcomes are known at once."""
-    longest_step: int = 2**62
+    noise: SimulatedNoise
+    clock: Clock
+    changes: Changes
+    longest_step: int
     """People that may be drawn together; fewer where means change over time."""
+    diary: FloatArray
+    """The day on which the run ended, then those of its first releases."""
+    tally: FloatArray
+    """All releases of each arm's own sums, added up, and the people in them."""
+
+
+def world_of(
+    people: People,
+    noise: SimulatedNoise,
+    clock: Clock | None = None,
+    changes: Changes | None = None,
+    expected: float = 1.0,
+) -> World:
+    """The world of one run; `expected` is how many people a trial takes, for trends to run their course."""
+    moves = changes is not None and changes.trend != STEADY
+    return World(
+        people,
+        noise,
+        clock or Clock(),
+        changes or Changes(np.zeros(people.kind.size), 0.0, STEADY, 0.0, 1.0),
+        max(1, int(expected / PIECES)) if moves else 2**62,
+        np.full(1 + MOST_DATES, math.nan),
+        np.zeros((2, people.kind.size)),
+    )
 
 
 def people_of(instance: Instance, binarised: bool) -> People:
@@ -63,7 +113,7 @@ def people_of(instance: Instance, binarised: bool) -> People:
     laws: list[RewardLaw] = [Bernoulli(mean) for mean in instance.means] if binarised else list(instance.laws)
     arms = len(laws)
     kind, begin, end = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    first, second = np.zeros(arms), np.zeros(arms)
+    mean, first, second = np.array(instance.means), np.zeros(arms), np.zeros(arms)
     values: list[float] = []
     share: list[float] = []
     for arm, law in enumerate(laws):
@@ -84,37 +134,107 @@ def people_of(instance: Instance, binarised: bool) -> People:
                 f"The simulator cannot draw from {law!r}; use Bernoulli, Beta, TruncatedNormal, Empirical or Sampled."
             )
         end[arm] = len(values)
-    return People(kind, first, second, np.array(values, float), np.array(share, float), begin, end)
+    return People(kind, mean, first, second, np.array(values, float), np.array(share, float), begin, end)
 
 
-def noise_of(law: Law, continuous: bool = False) -> Noise:
+def noise_of(law: Law, continuous: bool = False) -> SimulatedNoise:
     """Noise of the law of releases, on its grid; where proofs are on continuous noise, pure noise is drawn as such."""
     grid = round(1.0 / law.step)
     if law.kind == NONE:
-        return Noise(NO_NOISE, 0.0, grid)
+        return SimulatedNoise(NO_NOISE, 0.0, grid)
     if law.kind == LOCAL:
-        return Noise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
+        return SimulatedNoise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
     if law.kind == ZCDP:
-        return Noise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
+        return SimulatedNoise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
     if continuous:
-        return Noise(LAPLACE, 1 / law.budget, 1)
-    return Noise(DISCRETE_LAPLACE, law.budget / grid, grid)
+        return SimulatedNoise(LAPLACE, 1 / law.budget, 1)
+    return SimulatedNoise(DISCRETE_LAPLACE, law.budget / grid, grid)
 
 
 @rule
 def draw_release(rng: np.random.Generator, world: World, arm: int, size: int) -> float:
     """One release: the sum of `size` new outcomes of the arm, made private."""
-    return draw_counted(rng, world, arm, size, 0) + draw_noise(rng, world.noise)
+    return draw_counted(rng, world, arm, size, 0.0) + draw_noise(rng, world.noise)
 
 
 @rule
-def draw_counted(rng: np.random.Generator, world: World, arm: int, size: int, at: int) -> float:
-    """The sum of what is counted of `size` new people of the arm, after `at` people: before any central noise."""
-    people, noise = world.people, world.noise
-    if noise.kind == RANDOMISED_RESPONSE:
-        truth = noise.scale
-        return float(rng.binomial(size, people.first[arm] * truth + (1.0 - people.first[arm]) * (1.0 - truth)))
-    return draw_sum(rng, people, arm, size, noise.grid)
+def draw_counted(rng: np.random.Generator, world: World, arm: int, size: int, at: float) -> float:
+    """The sum of what is counted of `size` new people of the arm, around the count `at`: before any central noise."""
+    gone = draw_missing(rng, world, arm, size)
+    mean = moved_mean(world, arm, at)
+    left = size - gone
+    if world.noise.kind == RANDOMISED_RESPONSE:
+        total = draw_bits(rng, world.noise, mean, left)
+    elif world.people.kind[arm] == BERNOULLI:
+        total = float(rng.binomial(left, mean)) if left != 1 else (1.0 if rng.random() < mean else 0.0)
+    else:
+        shifted = draw_shifted(rng, world, arm, left, mean)
+        total = draw_sum(rng, world.people, arm, left - shifted, world.noise.grid)
+        if mean > world.people.mean[arm]:
+            total += shifted
+    return total + draw_imputed(rng, world, gone)
+
+
+@rule
+def moved_mean(world: World, arm: int, at: float) -> float:
+    """The arm's mean around the count `at`: the trend is added, and the sum clipped to [0, 1]."""
+    mean = float(world.people.mean[arm])
+    changes = world.changes
+    if changes.trend == STEADY:
+        return mean
+    t = day_of(world.clock, at) / changes.length
+    course = min(t, 1.0)
+    level = 0.0
+    if changes.trend == LINEAR:
+        level = course
+    elif changes.trend == STEP:
+        level = 1.0 if course > 0.5 else 0.0
+    elif changes.trend == BUMP:
+        level = 4.0 * course * (1.0 - course)
+    else:
+        level = math.sin(2.0 * math.pi * WAVES * t)
+    return min(max(mean + changes.size * level, 0.0), 1.0)
+
+
+@rule
+def draw_missing(rng: np.random.Generator, world: World, arm: int, size: int) -> int:
+    """How many outcomes of so many never come."""
+    share = float(world.changes.missing[arm])
+    return rng.binomial(size, share) if share > 0.0 else 0
+
+
+@rule
+def draw_imputed(rng: np.random.Generator, world: World, gone: int) -> float:
+    """What is counted for so many missing outcomes: the design's constant, encoded as outcomes are."""
+    if gone == 0:
+        return 0.0
+    imputed, grid = world.changes.imputed, world.noise.grid
+    if world.noise.kind == RANDOMISED_RESPONSE:
+        return draw_bits(rng, world.noise, imputed, gone)
+    if world.noise.kind == LAPLACE:
+        return gone * imputed
+    whole = math.floor(imputed * grid)
+    rest = imputed * grid - whole
+    up = rng.binomial(gone, rest) if rest > 0.0 else 0
+    return (gone * whole + up) / grid
+
+
+@rule
+def draw_bits(rng: np.random.Generator, noise: SimulatedNoise, mean: float, size: int) -> float:
+    """A sum of bits of this mean, each flipped by its own coin."""
+    return float(rng.binomial(size, mean * noise.scale + (1.0 - mean) * (1.0 - noise.scale)))
+
+
+@rule
+def draw_shifted(rng: np.random.Generator, world: World, arm: int, size: int, mean: float) -> int:
+    """How many outcomes of so many a trend turns into 1, where the mean has risen, or into 0, where it has fallen.
+
+    A law that is not one of bits keeps its shape for all others, and its mean is then exactly the moved one.
+    """
+    own = float(world.people.mean[arm])
+    if mean == own or size == 0:
+        return 0
+    return rng.binomial(size, (mean - own) / (1.0 - own) if mean > own else (own - mean) / own)
 
 
 @rule
@@ -171,7 +291,7 @@ def round_at_random(rng: np.random.Generator, outcome: float, grid: int) -> floa
 
 
 @rule
-def draw_noise(rng: np.random.Generator, noise: Noise) -> float:
+def draw_noise(rng: np.random.Generator, noise: SimulatedNoise) -> float:
     """Seeded noise for one release, in outcome units."""
     if noise.kind == NO_NOISE or noise.kind == RANDOMISED_RESPONSE:
         return 0.0

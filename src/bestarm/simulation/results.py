@@ -4,19 +4,55 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bestarm import __version__
+from bestarm.design import Design
 from bestarm.instance import Instance
 from bestarm.policy.algorithm import UNDECIDED
-from bestarm.policy.record import IntArray
+from bestarm.policy.record import FloatArray, IntArray
+from bestarm.release.laws import outcome_mean
+from bestarm.simulation.people import MOST_DATES
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the simulator counted, run by run."""
+
+    counts: IntArray
+    """People, recommended arm, releases, people whose outcome was in none of them."""
+    per_arm: IntArray
+    days: FloatArray
+    """The day on which the run ended, then those of its releases; NaN where there is none."""
+    tally: FloatArray
+    """Sums and people of all releases, run by arm."""
+
+    @classmethod
+    def empty(cls, runs: int, arms: int, days: int) -> Rows:
+        """Room for so many runs, with so many dates each."""
+        counts, per_arm = np.zeros((runs, 4), np.int64), np.zeros((runs, arms), np.int64)
+        return cls(counts, per_arm, np.zeros((runs, days)), np.zeros((runs, 2, arms)))
+
+    @classmethod
+    def joined(cls, parts: list[Rows]) -> Rows:
+        """One after the other."""
+        return cls(
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.per_arm for part in parts]),
+            np.concatenate([part.days for part in parts]),
+            np.concatenate([part.tally for part in parts]),
+        )
+
+    @property
+    def samples(self) -> IntArray:
+        """People of each run."""
+        return self.counts[:, 0]
 
 
 @dataclass(frozen=True)
@@ -38,6 +74,13 @@ class Summary:
     """Of the mean of the samples."""
     per_arm: tuple[float, ...]
     """Mean people in each arm."""
+    mean_days: float | None
+    """Until the trial ended; None if nobody looked at a calendar."""
+    p90_days: float | None
+    mean_outstanding: float
+    """People whose outcome was not used at the stop."""
+    within_difference: float
+    """Share of all runs that recommend an arm that is good enough: best, or worse by less than what matters."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +97,50 @@ class Results:
     releases: IntArray
     per_arm: IntArray
     """People per arm, run by arm."""
+    outstanding: IntArray
+    """People whose outcome was in no release."""
+    days: FloatArray | None
+    """How many days it took; None if nobody looked at a calendar."""
+    release_days: FloatArray | None
+    """On which day each release was made, run by release, NaN where there was none; the first ones of very many."""
+    estimates: FloatArray | None
+    """Each arm's mean as all releases of its own sums have it, run by arm, NaN where there is none; None for runs that
+    did not go by the clock."""
+    zone: float
+    """The smallest difference that matters, on the scale from 0 to 1."""
     seconds: float
     """Time the runs took, without compilation."""
 
     @classmethod
     def of(
-        cls, scenario: dict[str, Any], instance: Instance, seed: int, max_samples: int, rows: IntArray, seconds: float
+        cls,
+        scenario: dict[str, Any],
+        instance: Instance,
+        design: Design,
+        seed: int,
+        rows: Rows,
+        seconds: float,
+        cap: int,
     ) -> Results:
-        """From the simulator's rows: people, recommended arm, releases, people per arm."""
+        """From the simulator's rows."""
+        samples, recommended, releases, outstanding = rows.counts.T
+        timed = "enrol" in scenario
+        most = min(int(releases.max()), MOST_DATES)
         return cls(
-            scenario, instance.means, seed, max_samples, rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:], seconds
+            scenario=scenario,
+            means=instance.means,
+            seed=seed,
+            max_samples=cap,
+            samples=samples,
+            recommended=recommended,
+            releases=releases,
+            per_arm=rows.per_arm,
+            outstanding=outstanding,
+            days=rows.days[:, 0] if timed else None,
+            release_days=rows.days[:, 1 : 1 + most] if timed else None,
+            estimates=_estimates(rows.tally, design) if timed else None,
+            zone=float(design.difference / design.outcomes.width),
+            seconds=seconds,
         )
 
     @property
@@ -75,9 +152,13 @@ class Results:
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which runs recommended a wrong arm: not a best one, or one that is worse by a difference that matters."""
         means = np.array(self.means)
-        zone = float(Fraction(self.scenario["difference"]))
-        bad = means <= means.max() - zone if zone > 0 else means < means.max()
+        bad = means <= means.max() - self.zone if self.zone > 0 else means < means.max()
         return np.asarray(self.decided & bad[self.recommended])
+
+    @property
+    def good_enough(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which runs recommended a best arm, or one that is worse by less than a difference that matters."""
+        return np.asarray(self.decided & ~self.wrong)
 
     def summary(self) -> Summary:
         """Mean, spread, quantiles, error rate, undecided runs."""
@@ -98,6 +179,10 @@ class Results:
             seconds=self.seconds,
             standard_error=spread / math.sqrt(samples.size),
             per_arm=tuple(self.per_arm.mean(axis=0).tolist()),
+            mean_days=None if self.days is None else float(self.days.mean()),
+            p90_days=None if self.days is None else float(np.quantile(self.days, 0.9, method="higher")),
+            mean_outstanding=float(self.outstanding.mean()),
+            within_difference=float(self.good_enough.mean()),
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -112,11 +197,21 @@ class Results:
                 "decided": self.decided,
                 "wrong": self.wrong,
                 "releases": self.releases,
+                "outstanding": self.outstanding,
+                **({} if self.days is None else {"days": self.days}),
                 **{f"arm_{arm}": self.per_arm[:, arm] for arm in range(len(self.means))},
             }
         )
         frame.attrs.update(self._notes())
         return frame
+
+    def releases_by_date(self) -> pd.DataFrame:
+        """One row a release: run, release (from 1), day. Empty if nobody looked at a calendar."""
+        import pandas as pd
+
+        dates = np.zeros((0, 0)) if self.release_days is None else self.release_days
+        run, number = np.nonzero(~np.isnan(dates))
+        return pd.DataFrame({"run": run, "release": number + 1, "day": dates[run, number]})
 
     def save(self, path: str | Path) -> None:
         """Write one row a run as Parquet or CSV, by the name's ending, with version, seed and settings."""
@@ -129,3 +224,9 @@ class Results:
     def _notes(self) -> dict[str, Any]:
         settings = {"seed": self.seed, "max_samples": self.max_samples, "means": list(self.means)}
         return {"version": __version__, **settings, **self.scenario}
+
+
+def _estimates(tally: FloatArray, design: Design) -> FloatArray:
+    with np.errstate(invalid="ignore"):
+        means = tally[:, 0] / tally[:, 1]
+    return np.asarray(np.vectorize(lambda mean: outcome_mean(design.law, mean), otypes=[float])(means))

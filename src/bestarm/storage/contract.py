@@ -22,15 +22,17 @@ One suite of tests (tests/storage/test_contract.py) checks every store against t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from bestarm.storage.events import Event
+from bestarm.storage.keys import Keys
 
-AssignmentState: TypeAlias = Literal["open", "told", "late", "withdrawn"]
-"""What became of an assignment: its outcome is awaited, told, told too late to count, or will never come."""
+AssignmentState: TypeAlias = Literal["open", "told", "late", "withdrawn", "voided"]
+"""What became of an assignment: its outcome is awaited, told, told too late to count, or will never come; or it was a
+second one of somebody who had one, and was voided."""
 TrialState: TypeAlias = Literal["open", "paused", "stopped"]
 
 
@@ -101,6 +103,8 @@ class Tally:
     resolved: int = 0
     total: int = 0
     """The exact sum of the integers known so far."""
+    voided: int = 0
+    """How many of them were voided; public once the stage is released. They keep their place in `assigned`."""
 
 
 @dataclass
@@ -125,6 +129,10 @@ class Book:
     """Places left by people who withdrew and are to be replaced: (arm, stage), oldest first."""
     repeats: dict[str, list[int]] = field(default_factory=dict)
     """For each actor who told outcomes again: when the current count began, and how many there were since."""
+    began: str | None = None
+    """When the trial was created, as everybody may know it."""
+    relabelled: int = 0
+    """How often a mistyped code was put right; public."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -147,7 +155,7 @@ class Books(ABC):
 
     @abstractmethod
     def held_by(self, subject: str) -> list[Assignment]:
-        """All assignments of a subject (by pseudonym), oldest first."""
+        """All assignments of a subject (by pseudonym), oldest first; those that were voided too."""
 
     @abstractmethod
     def stage(self, number: int) -> Stage | None:
@@ -191,6 +199,10 @@ class Reading(Books):
     """The hash of the last public event, for everybody."""
 
     @abstractmethod
+    def held_by_any(self, subjects: Sequence[str]) -> list[Assignment]:
+        """All assignments of any of these subjects (by pseudonym), oldest first, as they are on disk."""
+
+    @abstractmethod
     def state(self) -> dict[str, bytes]:
         """The policy's state: the bytes of each of its arrays, by name."""
 
@@ -229,6 +241,9 @@ class Writing(Reading):
 
 class Store(ABC):
     """A place where trials live."""
+
+    keys: Keys
+    """Where those keys of trials are kept that must not lie in the store itself."""
 
     @abstractmethod
     def names(self) -> list[str]:

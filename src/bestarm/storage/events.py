@@ -22,7 +22,7 @@ GENESIS: Final = hashlib.sha256(b"bestarm trial").hexdigest()
 SALT_BYTES: Final = 32
 
 PUBLIC_KINDS: Final = frozenset(
-    {"created", "opened", "assigned", "vacated", "released", "stopped", "paused", "resumed"}
+    {"created", "opened", "assigned", "vacated", "relabelled", "released", "stopped", "paused", "resumed"}
 )
 """Events whose bodies are public. All others are confidential, and so is that they happened."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from typing import Any
 from bestarm.errors import InputError, OperationError
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
 from bestarm.storage.events import GENESIS, Event
+from bestarm.storage.keys import KeysInMemory
 
 
 class MemoryBooks(Books):
@@ -22,14 +23,16 @@ class MemoryBooks(Books):
         self.assignments: dict[int, Assignment] = {}
         self.stages: dict[int, Stage] = {}
         self.tallies: dict[tuple[int, int], Tally] = {}
-        self._by_subject: dict[str, list[int]] = {}
+        self._by_subject: dict[str, set[int]] = {}
         self._by_position: dict[int, int] = {}
 
     def assignment(self, number: int) -> Assignment | None:
         return self.assignments.get(number)
 
     def held_by(self, subject: str) -> list[Assignment]:
-        return [self.assignments[number] for number in self._by_subject.get(subject, ())]
+        # An assignment may have got another subject since it was noted here.
+        found = (self.assignments[number] for number in sorted(self._by_subject.get(subject, ())))
+        return [assignment for assignment in found if assignment.subject == subject]
 
     def stage(self, number: int) -> Stage | None:
         return self.stages.get(number)
@@ -42,8 +45,7 @@ class MemoryBooks(Books):
         return self.tallies.get((stage, arm))
 
     def save_assignment(self, assignment: Assignment) -> None:
-        if assignment.number not in self.assignments:
-            self._by_subject.setdefault(assignment.subject, []).append(assignment.number)
+        self._by_subject.setdefault(assignment.subject, set()).add(assignment.number)
         self.assignments[assignment.number] = assignment
 
     def save_stage(self, stage: Stage) -> None:
@@ -88,7 +90,12 @@ class MemoryReading(Reading):
 
     def held_by(self, subject: str) -> list[Assignment]:
         numbers = [a.number for a in (*self._kept.books.held_by(subject), *self._seen.held_by(subject))]
-        return [found for n in sorted(set(numbers)) if (found := self.assignment(n)) is not None]
+        held = (found for n in sorted(set(numbers)) if (found := self.assignment(n)) is not None)
+        return [assignment for assignment in held if assignment.subject == subject]
+
+    def held_by_any(self, subjects: Sequence[str]) -> list[Assignment]:
+        found = [copy(kept) for subject in set(subjects) for kept in self._kept.books.held_by(subject)]
+        return sorted(found, key=lambda a: a.number)
 
     def stage(self, number: int) -> Stage | None:
         found = self._seen.stages.get(number)
@@ -197,6 +204,7 @@ class MemoryStore(Store):
     def __init__(self) -> None:
         self._trials: dict[str, Kept] = {}
         self._turn = threading.Lock()
+        self.keys = KeysInMemory()
 
     def names(self) -> list[str]:
         return sorted(self._trials)

@@ -85,6 +85,7 @@ tallies: Final = sa.Table(
     sa.Column("assigned", sa.BigInteger, nullable=False),
     sa.Column("resolved", sa.BigInteger, nullable=False),
     sa.Column("total", sa.BigInteger, nullable=False),
+    sa.Column("voided", sa.BigInteger, nullable=False),
 )
 
 state: Final = sa.Table(

@@ -11,6 +11,7 @@ from bestarm.theory.characteristic import (
     tv_time,
 )
 from bestarm.theory.divergences import d_eps, kl, tv
+from bestarm.theory.local import local_lower_bound
 
 __all__ = [
     "Bounds",
@@ -22,6 +23,7 @@ __all__ = [
     "gaussian_beta_time",
     "kl",
     "kl_time",
+    "local_lower_bound",
     "lower_bound",
     "private_time",
     "refined_time",

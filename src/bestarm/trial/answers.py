@@ -1,7 +1,7 @@
 """What a trial answers: one type for each answer, for the library, the API, its client and the pages alike.
 
 Everything here may be shown to the person who asked, and all of it is made from public things but for what staff see
-of their own work (`Asked`, `OpenAssignment`, `Verification`).
+of their own work (`Asked`, `OpenAssignment`, `HeldAssignment`, `StaffStatus`, `Verification`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class Verdict(Answer):
     by: EndedBy
     caveat: str | None = None
     """What must stand beside the result, if the algorithm's error rate is not proven."""
+    at: str | None = None
+    """When it ended, as everybody may know it."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,75 @@ class OpenAssignment(Answer):
     arm: str
     assigned_at: str
     due_at: str | None
+    stage: int
+    holds_up: bool
+    """Whether a release waits for it now: its stage takes nobody any more, and the design has no follow-up."""
+    overdue: bool
+    """Whether its time is over: an outcome is still kept, but no longer used."""
+
+
+@dataclass(frozen=True)
+class HeldAssignment(Answer):
+    """An assignment as staff find it by its code or its id: whether an outcome is recorded, and never which."""
+
+    id: str = field(metadata={"key": "assignment"})
+    arm: str
+    stage: int
+    assigned_at: str
+    due_at: str | None
+    told: bool
+    late: bool
+    """Whether the outcome came too late to count."""
+    withdrawn: bool
+    voided: bool
+    changeable: bool
+    """Whether an outcome, a correction or a withdrawal still counts: its stage is not released and it is not due."""
+    voidable: bool
+    """Whether it may still be voided as a duplicate."""
+
+
+@dataclass(frozen=True)
+class HoldUp(Answer):
+    """What holds a release up, for staff: the outcomes that the stage whose turn it is waits for, oldest first."""
+
+    stage: int
+    missing: int
+    oldest_at: str
+    assignments: tuple[str, ...]
+    """The first of them."""
+    days: int
+    """How many days ago the oldest was assigned."""
+
+    def in_words(self) -> str:
+        """As a sentence."""
+        several = self.missing > 1
+        who = (
+            f"{self.missing} outcomes of stage {self.stage} are" if several else f"An outcome of stage {self.stage} is"
+        )
+        age = f" since {self.days} day{'s' if self.days > 1 else ''}" if self.days else ""
+        named = ", ".join(self.assignments) + (", ..." if self.missing > len(self.assignments) else "")
+        return f"{who} missing{', the oldest' if several and age else ''}{age}: {named}. The release waits for them."
+
+
+@dataclass(frozen=True)
+class StaffStatus(Answer):
+    """What staff have to do. Not public: it says whose outcomes are missing."""
+
+    awaited: int
+    """Outcomes that are missing."""
+    overdue: tuple[str, ...]
+    """Assignments whose time is over while their stage is not released: an outcome is kept, and no longer used."""
+    hold_up: HoldUp | None
+
+    def in_words(self) -> list[str]:
+        """As sentences."""
+        one = self.awaited == 1
+        said = [
+            f"{self.awaited} outcome{' is' if one else 's are'} awaited." if self.awaited else "No outcome is awaited."
+        ]
+        if self.overdue:
+            said.append(f"Overdue, kept but no longer used: {', '.join(self.overdue)}.")
+        return said if self.hold_up is None else [*said, self.hold_up.in_words()]
 
 
 @dataclass(frozen=True)
@@ -77,6 +148,8 @@ class Release(Answer):
     arms: tuple[str, ...]
     """The arm; or of a difference the arm whose sum counts, and the arm whose sum is taken off."""
     sizes: tuple[int, ...]
+    voided: tuple[int, ...]
+    """How many of these people were voided: second entries of somebody, which count as the worst outcome."""
     value: float
     epsilon: float | None
 
@@ -148,6 +221,12 @@ class Status(Answer):
     stage: StageStatus | None
     """Of algorithms with coins; null for others, and while nobody is enrolled."""
     assigned: dict[str, int]
+    relabelled: int
+    """How often a mistyped code was put right, in the whole trial."""
+    withdrawn: int | None
+    """How many people withdrew, where the design replaces them and so makes it public; else null."""
+    began: str | None
+    """When the trial was created."""
     releases: tuple[Release, ...]
     estimates: tuple[ArmEstimate, ...]
     evidence: tuple[RivalEvidence, ...]

@@ -23,6 +23,8 @@ class StageFigures:
     difference: bool
     values: Sequence[float] | None
     """In [0, 1] units: a sum for each arm that may come up, or one difference; None until it is released."""
+    voided: tuple[int, ...]
+    """How many of each arm's people were voided; they count 0 in the values."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,20 @@ class Opening:
     planned: int
 
 
-class Course(ABC):
+@dataclass(frozen=True)
+class Outturn:
+    """What a release says of a stage: everything that a policy learns of it, and all of it public."""
+
+    sizes: tuple[int, ...]
+    """How many people each arm has; those who were voided keep their place."""
+    voided: tuple[int, ...]
+    """How many of each arm's people were voided. Each counts 0 in the sums, the worst; where that would help a finding
+    (on a rival) whoever bets on it adds the number to the rival's sum first."""
+    values: tuple[float, ...]
+    """The noisy sum of each arm that may come up, or the noisy difference, in outcome units."""
+
+
+class TrialCourse(ABC):
     """One policy's state, changed as a trial's stages open, fill, close and are released."""
 
     def __init__(self, state: Any, constants: Any) -> None:
@@ -85,15 +98,15 @@ class Course(ABC):
         """A stage has closed."""
 
     @abstractmethod
-    def released(self, stage: Stage, sizes: list[int], values: list[float]) -> None:
-        """The stage whose turn it was has been released, with these values in outcome units."""
+    def released(self, stage: Stage, outturn: Outturn) -> None:
+        """The stage whose turn it was has been released."""
 
     @abstractmethod
     def extent(self, stage: Stage) -> int:
         """At which size an open stage closes, now that there is news."""
 
 
-class BatchedCourse(Course):
+class BatchedCourse(TrialCourse):
     """Batches of one arm each."""
 
     def __init__(self, algorithm: Batched, state: Any, constants: Any) -> None:
@@ -144,15 +157,15 @@ class BatchedCourse(Course):
     def closed(self) -> None:
         pass
 
-    def released(self, stage: Stage, sizes: list[int], values: list[float]) -> None:
-        release(self.record, stage.champion, sizes[stage.champion], values[0])
+    def released(self, stage: Stage, outturn: Outturn) -> None:
+        release(self.record, stage.champion, outturn.sizes[stage.champion], outturn.values[0])
         self.algorithm.released(self.state, self.constants, stage.champion)
 
     def extent(self, stage: Stage) -> int:
         return stage.planned
 
 
-class StagedCourse(Course):
+class StagedCourse(TrialCourse):
     """Stages with coins, one open at a time."""
 
     def __init__(self, algorithm: Staged, state: Any, constants: Any) -> None:
@@ -206,13 +219,13 @@ class StagedCourse(Course):
     def closed(self) -> None:
         enter_closing(self.stages)
 
-    def released(self, stage: Stage, sizes: list[int], values: list[float]) -> None:
+    def released(self, stage: Stage, outturn: Outturn) -> None:
         slot = oldest_slot(self.stages)
         given = np.zeros(self.stages.assigned.size)
         if stage.difference:
-            given[0] = values[0]
+            given[0] = outturn.values[0]
         else:
-            given[stage.arms] = values
+            given[stage.arms] = outturn.values
         self.algorithm.settle(self.state, self.constants, slot, given)
         enter_release(self.stages)
 
@@ -220,7 +233,7 @@ class StagedCourse(Course):
         return int(self.algorithm.extent(self.state, self.constants, in_stage(self.stages, newest_slot(self.stages))))
 
 
-def course_of(algorithm: Algorithm, state: Any, constants: Any) -> Course:
+def course_of(algorithm: Algorithm, state: Any, constants: Any) -> TrialCourse:
     """The course for an algorithm of either kind."""
     if isinstance(algorithm, Batched):
         return BatchedCourse(algorithm, state, constants)

@@ -32,6 +32,7 @@ OURSELVES: Final = "bestarm"
 
 SLIP: Final = 600 * MICROSECONDS
 """For so long whoever told an outcome is told when a second one differs: to catch slips."""
+VOIDED: Final = "This assignment was voided as a duplicate; nothing is done with it any more."
 MOST_REPEATS: Final = 20
 """Outcomes that one actor may tell again in an hour where the answer must not tell what was recorded."""
 
@@ -91,10 +92,11 @@ class Desk:
             values = [self.door.release(sum(t if a == stage.champion else -t for a, t in totals.items()))]
         else:
             values = [self.door.release(total) for total in totals.values()]
-        sizes = self.fold.sizes(stage)
+        sizes, voided = self.fold.sizes(stage), self.fold.voids(stage)
         body = {
             "stage": stage.number,
             "sizes": [sizes[arm] for arm in stage.arms],
+            "voided": [voided[arm] for arm in stage.arms],
             "values": values,
             "terms": self.door.terms(),
             "time": moment(self.fold.public_time(stage, self.at)),
@@ -129,7 +131,7 @@ class Desk:
         self.settle()
         if self.fold.book.state == "stopped":
             return None
-        held = self.fold.books.held_by(subject)
+        held = self.fold.held(subject)
         if held and not self.fold.may_join_again(held, self.at):
             return held[-1]
         assignment = self._assign(subject, actor)
@@ -183,7 +185,9 @@ class Desk:
         self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
         if assignment.state == "withdrawn":
-            raise InputError("This subject has withdrawn; nothing is recorded for it any more.")
+            raise InputError("This participant has withdrawn; nothing is recorded for them any more.")
+        if assignment.state == "voided":
+            raise InputError(VOIDED)
         if told_now.setdefault(number, text_of(outcome)) != text_of(outcome):
             raise InputError("Two different outcomes are given for one assignment; give one.")
 
@@ -237,6 +241,8 @@ class Desk:
             raise InputError("Under local privacy the outcome itself is not kept, and so cannot be corrected.")
         self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
+        if assignment.state == "voided":
+            raise InputError(VOIDED)
         if assignment.state not in ("told", "late"):
             raise InputError("There is no outcome to correct for this assignment; tell it first.")
         used = assignment.state == "told" and not self.fold.due(assignment, self.at)
@@ -253,6 +259,8 @@ class Desk:
         assignment = self.fold.expect_assignment(number)
         if assignment.state == "withdrawn":
             return "already withdrawn"
+        if assignment.state == "voided":
+            raise InputError(VOIDED)
         body = {"assignment": number, "reason": reason}
         if self.fold.due(assignment, self.at):
             self.emit("withdrawn", actor, body | {"rule": "none"})
@@ -265,6 +273,49 @@ class Desk:
             self.emit("withdrawn", actor, body | {"rule": "impute"}, {"value": self._impute(IMPUTED, number)})
         self.settle()
         return "withdrawn"
+
+    def relabel(self, number: int, subject: str, reason: str, actor: str) -> str:
+        """Put a mistyped code right: the assignment and its arm stay, and are held by this subject from here on."""
+        self.settle()
+        assignment = self.fold.expect_assignment(number)
+        if assignment.state == "voided":
+            raise InputError(VOIDED)
+        held = self.fold.held(subject)
+        if any(one.number == number for one in held):
+            return "already so"
+        if held:
+            raise InputError(
+                "The participant of that code is in the trial already, with an assignment of their own. If this one is "
+                "a second entry of the same person, void it as a duplicate."
+            )
+        secret = {"assignment": number, "subject": subject, "before": assignment.subject, "reason": reason}
+        self.emit("relabelled", actor, {"time": self.time()}, secret)
+        return "relabelled"
+
+    def void(self, number: int, subject: str, reason: str, actor: str) -> str:
+        """Take back a second entry of somebody who is in the trial: their first assignment stands.
+
+        It keeps its place in its arm's size for ever and counts as the worst outcome, so nobody can choose arms by it.
+        """
+        self.settle()
+        assignment = self.fold.expect_assignment(number)
+        held = self.fold.held(subject)
+        if not held:
+            raise InputError("Nobody in the trial has the code that this is said to be a duplicate of.")
+        if assignment.subject == subject:
+            raise InputError("This assignment is held by that very code; it is no duplicate of it.")
+        if held[0].number > number:
+            raise InputError(
+                "This assignment came first, and of two assignments of one person the first stands: void the later "
+                "one, and then relabel this one if its code is wrong."
+            )
+        refused = self.fold.may_void(assignment, self.at)
+        if refused is not None:
+            raise InputError(refused)
+        body = {"assignment": number, "by": actor, "reason": reason}
+        self.emit("voided", actor, body, {"duplicate_of": subject})
+        self.settle()
+        return "voided"
 
     def pause(self, reason: str, actor: str) -> str:
         """Stop enrolling for now; outcomes still come in and stages are still released."""

@@ -21,7 +21,7 @@ from bestarm.trial.plain import Answer
 from bestarm.trial.public import PublicView, ledger_of, releases_of, status_of
 from bestarm.trial.report import report_of, report_page
 
-HEADER = ["assignment", "outcome"]
+HEADERS = (["assignment", "outcome"], ["outcome", "subject"])
 CHAIN = "chain.jsonl"
 """The public chain in a public export, an event a line."""
 LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -29,12 +29,14 @@ A_NUMBER = re.compile(r"[+-]?[0-9.]+(?:/[0-9]+|e[+-]?[0-9]+)?", re.ASCII | re.IG
 
 
 @dataclass(frozen=True)
-class Row:
+class OutcomeLine:
     """One line of a file of outcomes."""
 
     line: int
-    assignment: str
+    who: str
+    """The assignment, or the participant's code."""
     outcome: str
+    by_code: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class RowsRefused(InputError):
         super().__init__(f"Nothing was recorded, because of {len(bad)} of {len(answers)} lines: {first}{more}")
 
 
-def read_outcomes(path: str | Path) -> list[Row]:
-    """The lines of a CSV file with the columns assignment and outcome."""
+def read_outcomes(path: str | Path) -> list[OutcomeLine]:
+    """The lines of a CSV file with the columns assignment and outcome, or subject and outcome."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -67,16 +69,20 @@ def read_outcomes(path: str | Path) -> list[Row]:
     reader = csv.reader(io.StringIO(text))
     header = next(reader, [])
     names = [name.strip().lower() for name in header]
-    if sorted(names) != HEADER:
-        raise InputError("The file has to begin with a line that names its two columns: assignment,outcome.")
+    if sorted(names) not in HEADERS:
+        raise InputError(
+            "The file has to begin with a line that names its two columns: assignment,outcome or subject,outcome."
+        )
     rows = []
     for cells in reader:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != 2:
-            raise InputError(f"Line {reader.line_num} has {len(cells)} columns; it takes two: assignment,outcome.")
+            raise InputError(f"Line {reader.line_num} has {len(cells)} columns; it takes two.")
         found = dict(zip(names, cells, strict=True))
-        rows.append(Row(reader.line_num, found["assignment"].strip(), found["outcome"].strip()))
+        by_code = "subject" in found
+        who = found["subject" if by_code else "assignment"].strip()
+        rows.append(OutcomeLine(reader.line_num, who, found["outcome"].strip(), by_code))
     return rows
 
 
@@ -91,28 +97,33 @@ def write_report(view: PublicView, head: str, folder: str | Path) -> dict[str, s
 
 def write_public(view: PublicView, reading: Reading, folder: str | Path) -> dict[str, str]:
     """Write everything public into a folder: releases and estimates as CSV, design, status and ledger as JSON, and the
-    public chain, from which `bestarm trial verify-public` rechecks every decision."""
+    public chain, from which `bestarm trial verify-public` rechecks every decision and every other file."""
     place = Path(folder)
-    releases = [
-        line.to_json() | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)
-    ]
-    status = status_of(view).to_json()
-    paths = {
-        name: place / name
-        for name in ("releases.csv", "estimates.csv", "design.json", "status.json", "ledger.json", CHAIN)
-    }
-    columns = ["stage", "kind", "arm", "size", "rival", "rival_size", "value", "epsilon", "released_at"]
-    _write(paths["releases.csv"], _csv(columns, [_apart(line) for line in releases]))
-    with replacing(paths[CHAIN]) as temporary, temporary.open("w", encoding="utf-8") as out:
+    texts = public_texts(view)
+    for name, text in texts.items():
+        _write(place / name, text)
+    with replacing(place / CHAIN) as temporary, temporary.open("w", encoding="utf-8") as out:
         for event in reading.events():
             if event.public_seq is not None:
                 line = {"seq": event.public_seq, "kind": event.kind, "body": event.body, "hash": event.public_hash}
                 out.write(json.dumps(line, ensure_ascii=False) + "\n")
-    _write(paths["estimates.csv"], _csv(["arm", "mean", "low", "high"], status["estimates"]))
-    _write(paths["design.json"], _json(view.design.to_json()))
-    _write(paths["status.json"], _json(status))
-    _write(paths["ledger.json"], _json(ledger_of(view).to_json()))
-    return {name: str(path) for name, path in paths.items()}
+    return {name: str(place / name) for name in (*texts, CHAIN)}
+
+
+def public_texts(view: PublicView) -> dict[str, str]:
+    """The files of a public export that follow from its chain: name and content."""
+    releases = [
+        line.to_json() | {"released_at": moment(r.at)} for line, r in zip(releases_of(view), view.releases, strict=True)
+    ]
+    status = status_of(view).to_json()
+    columns = ["stage", "kind", "arm", "size", "rival", "rival_size", "value", "epsilon", "released_at"]
+    return {
+        "releases.csv": _csv(columns, [_apart(line) for line in releases]),
+        "estimates.csv": _csv(["arm", "mean", "low", "high"], status["estimates"]),
+        "design.json": _json(view.design.to_json()),
+        "status.json": _json(status),
+        "ledger.json": _json(ledger_of(view).to_json()),
+    }
 
 
 def write_confidential(rules: Rules, reading: Reading, folder: str | Path) -> dict[str, str]:

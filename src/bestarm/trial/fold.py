@@ -14,8 +14,9 @@ from bestarm.design import Design
 from bestarm.errors import OperationError
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Assignment, Book, Books, Stage, Tally
-from bestarm.trial.course import Opening, course_of
+from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Tally
+from bestarm.storage.memory import MemoryBooks
+from bestarm.trial.course import Opening, Outturn, course_of
 
 MICROSECONDS: Final = 1_000_000
 HOUR: Final = 3600 * MICROSECONDS
@@ -134,6 +135,25 @@ class Fold:
             return True
         return follow_up is not None and at >= assignment.at + follow_up
 
+    def held(self, subject: str) -> list[Assignment]:
+        """The assignments that a subject (by pseudonym) holds, oldest first; one that was voided is nobody's."""
+        return [assignment for assignment in self.books.held_by(subject) if assignment.state != "voided"]
+
+    def may_void(self, assignment: Assignment, at: int) -> str | None:
+        """What keeps an assignment from being voided, in words; None if nothing does.
+
+        With a follow-up the clock alone decides, so that nothing follows from when an outcome came in.
+        """
+        if assignment.state == "voided":
+            return "This assignment has been voided already."
+        if assignment.state == "withdrawn" and self.rules.design.withdrawal == "replace":
+            return "This participant has left, and their place is for somebody else."
+        if self.due(assignment, at):
+            return "It is too late to void this assignment: it has entered its stage as it is."
+        if self.rules.follow_up is None and assignment.state == "told":
+            return "An outcome is recorded for this assignment, so it cannot be voided any more."
+        return None
+
     def may_join_again(self, held: list[Assignment], at: int) -> bool:
         """Whether a subject that holds these assignments gets another one: by the design and the clock alone."""
         follow_up = self.rules.follow_up
@@ -161,6 +181,12 @@ class Fold:
             self.tally_of(stage.number, arm).assigned if weight > 0 else 0 for arm, weight in enumerate(stage.weights)
         ]
 
+    def voids(self, stage: Stage) -> list[int]:
+        """How many people of each arm in a stage were voided."""
+        return [
+            self.tally_of(stage.number, arm).voided if weight > 0 else 0 for arm, weight in enumerate(stage.weights)
+        ]
+
     def expect_assignment(self, number: int) -> Assignment:
         """An assignment that has to be there."""
         assignment = self.books.assignment(number)
@@ -174,7 +200,7 @@ class Fold:
         self.book.at = at
 
     def _created(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        pass
+        self.book.began = body["time"]
 
     def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
@@ -252,6 +278,21 @@ class Fold:
             self.books.save_tally(tally)
         self.books.save_assignment(assignment)
 
+    def _relabelled(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
+        self.book.relabelled += 1
+        if "assignment" in secret:  # to whoever sees the public chain alone, it happened to somebody
+            assignment = self.expect_assignment(secret["assignment"])
+            assignment.subject = secret["subject"]
+            self.books.save_assignment(assignment)
+
+    def _voided(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
+        assignment = self.expect_assignment(body["assignment"])
+        tally = self.tally_of(assignment.stage, assignment.arm)
+        tally.voided += 1
+        self.books.save_tally(tally)
+        assignment.state, assignment.outcome = "voided", None
+        self._resolve(assignment, 0)
+
     def _vacated(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         stage, tally = self.expect_stage(body["stage"]), self.tally_of(body["stage"], body["arm"])
         stage.people -= 1
@@ -283,8 +324,15 @@ class Fold:
         stage.releases, stage.released_at, stage.terms = body["values"], when, body["terms"]
         self.books.save_stage(stage)
         self.book.released += 1
-        grid = self.rules.grid
-        self.course.released(stage, self.sizes(stage), [value / grid for value in body["values"]])
+        values = tuple(value / self.rules.grid for value in body["values"])
+        voided = dict(zip(stage.arms, body["voided"], strict=True))
+        counts = tuple(voided.get(arm, 0) for arm in range(len(stage.weights)))
+        for arm in stage.arms:
+            tally = self.tally_of(stage.number, arm)
+            if tally.voided != counts[arm]:  # from the public chain alone the numbers are known here first
+                tally.voided = counts[arm]
+                self.books.save_tally(tally)
+        self.course.released(stage, Outturn(tuple(self.sizes(stage)), counts, values))
         self._winner = int(self.rules.algorithm.over(self.state, self.rules.constants))
         if self.course.foreseen and self._winner == UNDECIDED:
             # The news came when the release was due, whenever it was that somebody asked for it.
@@ -300,7 +348,7 @@ class Fold:
 
     def _stopped(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         self.book.state = "stopped"
-        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason")}
+        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason", "time")}
 
     def _paused(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         self.book.state = "paused"
@@ -319,9 +367,19 @@ APPLY: Final = {
     "corrected": Fold._corrected,
     "withdrawn": Fold._withdrawn,
     "vacated": Fold._vacated,
+    "relabelled": Fold._relabelled,
+    "voided": Fold._voided,
     "released": Fold._released,
     "stopped": Fold._stopped,
     "paused": Fold._paused,
     "resumed": Fold._resumed,
 }
 """Every kind of event there is."""
+
+
+def refolded(rules: Rules, reading: Reading) -> Any:
+    """The policy's state derived anew from the log, for a version that keeps it in another layout."""
+    fold = Fold(rules, MemoryBooks(), rules.fresh_state())
+    for event in reading.events():
+        fold.apply(event.kind, event.at, event.body, event.secret)
+    return fold.state

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
+from dataclasses import dataclass
 
-from bestarm.errors import InputError
-from bestarm.text import is_text
+from bestarm.errors import InputError, OperationError
+from bestarm.storage.contract import Reading
 
 KEY_BYTES = 32
-LONGEST_SUBJECT = 200
 CHECK_LENGTH = 4
 
 
-def pseudonym(key: bytes, subject: str) -> str:
-    """The keyed hash that stands for a subject; without the key it cannot be traced back or tried out."""
-    text = str(subject)
-    if not text.strip() or len(text) > LONGEST_SUBJECT or not is_text(text):
-        raise InputError(f"A subject needs an id of 1 to {LONGEST_SUBJECT} characters.")
-    return hmac.new(key, b"subject\0" + text.encode(), hashlib.sha256).hexdigest()[:32]
+def check_name(name: str) -> None:
+    """Refuse what cannot be a trial's name."""
+    if not name.strip() or len(name) > 100 or not name.isprintable():
+        raise InputError("A trial needs a name of 1 to 100 printable characters.")
+
+
+@dataclass(frozen=True)
+class Participant:
+    """Somebody by their code, wherever an assignment is asked for: `trial.tell_many([(Participant("p-001"), 1)])`."""
+
+    code: object
+
+
+def pseudonym(key: bytes, code: str) -> str:
+    """The keyed hash that stands for a code as `bestarm.codes` makes it; without the key it cannot be traced back or
+    tried out."""
+    return hmac.new(key, b"subject\0" + code.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def assignment_id(key: bytes, number: int) -> str:
@@ -36,9 +48,34 @@ def assignment_number(key: bytes, text: str) -> int:
     raise no_such_assignment()
 
 
+def one_of_two(assignment: str | Participant | None, subject: object) -> str | Participant:
+    """Who is meant, by the assignment or by the code."""
+    if (assignment is None) == (subject is None):
+        raise InputError("Say who it is: by the assignment or by the participant's code, one of the two.")
+    return Participant(subject) if assignment is None else assignment
+
+
+def coins_mark(reading: Reading) -> str:
+    """Which key a trial's coins have, where it is kept apart from the store: the first event commits to it."""
+    mark = next((event.body.get("coins") for event in reading.events()), None)
+    if not isinstance(mark, str):
+        raise OperationError("The trial's first event does not say which key its coins have; run verify.")
+    return mark
+
+
+def looks_like_an_id(text: str) -> bool:
+    """Whether this may be an assignment's id: what else is typed may be a code, or an outcome in the wrong field."""
+    return re.fullmatch(r"[0-9]{1,18}-[0-9a-fA-F]{4}", text.strip()) is not None
+
+
 def no_such_assignment() -> InputError:
     """The refusal of an id that is none. It does not repeat the text: an outcome may have been typed there."""
-    return InputError("There is no assignment of this id in this trial; the id stands in the answer to ask.")
+    return InputError("There is no assignment of this id in this trial; the id was given when somebody was enrolled.")
+
+
+def no_such_participant() -> InputError:
+    """The refusal of a code that nobody in the trial has; it is not repeated either."""
+    return InputError("There is no participant of this code in this trial.")
 
 
 def _check(key: bytes, number: int) -> str:

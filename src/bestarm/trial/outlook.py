@@ -6,7 +6,7 @@ from typing import Final
 
 from bestarm.policy.algorithm import Standing
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Book, Reading, TrialState
+from bestarm.storage.contract import Book, Stage, TrialState
 from bestarm.trial.answers import State, Verdict
 from bestarm.trial.comparisons import StageFigures, coins_of, differences_of
 from bestarm.trial.estimates import estimates_of
@@ -16,17 +16,17 @@ from bestarm.trial.public import PublicView, Released, StageView
 STATES: Final[dict[TrialState, State]] = {"open": "recruiting", "paused": "paused", "stopped": "stopped"}
 
 
-def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
-    """The public view of a trial at one moment."""
+def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
+    """The public view of a trial at one moment, with all its stages by number."""
     rules = fold.rules
-    releases = released(rules, fold, reading)
+    releases = released(rules, fold, stages)
     weights = None if fold.book.state != "open" else fold.recruiting()
     state = STATES[fold.book.state]
     if state == "recruiting" and (weights is None or fold.full):
         state, weights = "waiting", None
     labels = list(rules.design.arms)
     standings = [] if rules.algorithm.standings is None else rules.algorithm.standings(fold.state, rules.constants)
-    stages = stage_figures(fold, reading) if fold.course.foreseen else []
+    figures = stage_figures(fold, stages) if fold.course.foreseen else []
     return PublicView(
         name=name,
         design=rules.design,
@@ -34,36 +34,48 @@ def public_view(name: str, fold: Fold, reading: Reading) -> PublicView:
         recruiting={} if weights is None else {arm: float(w) for arm, w in enumerate(weights) if w > 0},
         stage=None if weights is None else stage_now(fold, weights),
         assigned=fold.course.assigned,
+        relabelled=fold.book.relabelled,
+        withdrawn=withdrawn_publicly(fold),
+        began=fold.book.began,
         releases=releases,
         estimates=estimates_of(rules.design, releases),
         standings=standings,
-        differences=differences_of(rules.design, stages, leader_of(standings)) if standings else [],
+        differences=differences_of(rules.design, figures, leader_of(standings)) if standings else [],
         by_coins=fold.course.foreseen,
-        coins=coins_of(stages) if stages else None,
+        coins=coins_of(figures) if figures else None,
         explanation=rules.algorithm.explain(fold.state, rules.constants, labels),
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
     )
 
 
-def released(rules: Rules, fold: Fold, reading: Reading) -> list[Released]:
+def withdrawn_publicly(fold: Fold) -> int | None:
+    """How many places were left, where they are given to others; elsewhere nobody may know."""
+    if fold.rules.design.withdrawal != "replace":
+        return None
+    refilled = fold.book.people - sum(fold.course.assigned)
+    return refilled + len(fold.book.vacant)
+
+
+def released(rules: Rules, fold: Fold, stages: list[Stage]) -> list[Released]:
     """Every release so far, in the order in which they were made."""
     found = []
-    closed = [stage for stage in reading.stages() if stage.releases is not None]
+    closed = [stage for stage in stages if stage.releases is not None]
     for stage in sorted(closed, key=lambda stage: stage.position or 0):
-        sizes, at, terms = fold.sizes(stage), stage.released_at or 0, stage.terms or {}
+        sizes, voids = fold.sizes(stage), fold.voids(stage)
+        at, terms = stage.released_at or 0, stage.terms or {}
         values = [value / rules.grid for value in stage.releases or []]
         if stage.difference:
             arms = (stage.champion, *(arm for arm in stage.arms if arm != stage.champion))
-            pair = tuple(sizes[arm] for arm in arms)
-            found.append(Released(stage.number, "difference", arms, pair, values[0], at, terms))
+            pair, voided = tuple(sizes[arm] for arm in arms), tuple(voids[arm] for arm in arms)
+            found.append(Released(stage.number, "difference", arms, pair, voided, values[0], at, terms))
         else:
             for arm, value in zip(stage.arms, values, strict=True):
-                found.append(Released(stage.number, "sum", (arm,), (sizes[arm],), value, at, terms))
+                found.append(Released(stage.number, "sum", (arm,), (sizes[arm],), (voids[arm],), value, at, terms))
     return found
 
 
-def stage_figures(fold: Fold, reading: Reading) -> list[StageFigures]:
+def stage_figures(fold: Fold, stages: list[Stage]) -> list[StageFigures]:
     """Every stage in public numbers, in the order in which they opened."""
     grid = fold.rules.grid
     return [
@@ -73,8 +85,9 @@ def stage_figures(fold: Fold, reading: Reading) -> list[StageFigures]:
             stage.champion,
             stage.difference,
             None if stage.releases is None else [value / grid for value in stage.releases],
+            (0,) * len(stage.weights) if stage.releases is None else tuple(fold.voids(stage)),
         )
-        for stage in reading.stages()
+        for stage in stages
     ]
 
 
@@ -98,4 +111,5 @@ def verdict_of(rules: Rules, book: Book) -> Verdict | None:
     """The verdict in the books, if the trial has stopped."""
     if book.verdict is None:
         return None
-    return Verdict(book.verdict["arm"], book.verdict["reason"], book.verdict["by"], rules.algorithm.caveat)
+    said = book.verdict
+    return Verdict(said["arm"], said["reason"], said["by"], rules.algorithm.caveat, said["time"])

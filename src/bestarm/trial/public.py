@@ -7,11 +7,10 @@ sum. This module and the ones that render it do not import the storage or the no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from bestarm.design import Design
-from bestarm.exact import text_of
+from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import Standing
 from bestarm.policy.sample_ratio import SampleRatio
 from bestarm.release.laws import LOCAL
@@ -30,6 +29,7 @@ from bestarm.trial.answers import (
     Verdict,
 )
 from bestarm.trial.comparisons import Difference
+from bestarm.trial.moments import moment
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Released:
     arms: tuple[int, ...]
     """The arm; or of a difference the arm whose sum counts, and the arm whose sum is taken off."""
     sizes: tuple[int, ...]
+    voided: tuple[int, ...]
+    """How many of these people were voided; they keep their place in the sizes and count as the worst outcome."""
     value: float
     """In [0, 1] units."""
     at: int
@@ -79,6 +81,12 @@ class PublicView:
     stage: StageView | None
     """Of algorithms with coins; None for others, and once the trial has stopped."""
     assigned: list[int]
+    relabelled: int
+    """How often a mistyped code was put right."""
+    withdrawn: int | None
+    """How many people withdrew, where the design makes it public; else None."""
+    began: str | None
+    """When the trial was created."""
     releases: list[Released]
     estimates: list[Estimate]
     standings: list[Standing]
@@ -107,6 +115,9 @@ def status_of(view: PublicView) -> Status:
         recruiting=tuple(labels[arm] for arm in view.recruiting),
         stage=None if view.stage is None else stage_of(view.stage, labels),
         assigned={labels[arm]: count for arm, count in enumerate(view.assigned)},
+        relabelled=view.relabelled,
+        withdrawn=view.withdrawn,
+        began=view.began,
         releases=tuple(releases_of(view)),
         estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
         evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed) for s in view.standings),
@@ -133,6 +144,7 @@ def releases_of(view: PublicView) -> list[Release]:
             kind=r.kind,
             arms=tuple(view.labels[arm] for arm in r.arms),
             sizes=r.sizes,
+            voided=r.voided,
             value=value_in_units(view.design, r),
             epsilon=_number(r.terms.get("epsilon")),
         )
@@ -227,7 +239,7 @@ def assumptions(view: PublicView) -> list[str]:
 
 
 def _number(text: str | None) -> float | None:
-    return None if text is None else float(Fraction(text))
+    return None if text is None else float(kept(text, "The cost"))
 
 
 def coins_said(view: PublicView) -> str:
@@ -240,6 +252,40 @@ def coins_said(view: PublicView) -> str:
         "ALARM: participants did not come to the arms in the announced proportions. With fair coins that happens in at "
         f"most one trial in a thousand (p = {view.coins.p_value:.1e}). Find out why before relying on the verdict."
     )
+
+
+def dates_said(view: PublicView) -> str:
+    """When the trial began, when something was last released, and when it stopped, for people to read."""
+    said = [] if view.began is None else [f"Created on {view.began[:10]}."]
+    if view.releases:
+        said.append(f"Last release on {moment(view.releases[-1].at)[:10]}.")
+    if view.verdict is not None and view.verdict.at is not None:
+        said.append(f"Stopped on {view.verdict.at[:10]}.")
+    return " ".join(said)
+
+
+def outcome_said(design: Design) -> str:
+    """What an outcome is, in words: what is measured, on which scale, and which direction is good."""
+    outcomes = design.outcomes
+    what = "Outcome" if outcomes.what is None else f"Outcome: {outcomes.what}"
+    better = "less" if outcomes.lower_is_better else "more"
+    scale = f"{outcomes.bounds(' or ')}" if outcomes.binary else f"from {outcomes.bounds(' to ')}"
+    return f"{what}, {scale}; {better} is better."
+
+
+def mended_said(view: PublicView) -> str:
+    """Who withdrew, where that is public, and how often codes were put right and entries voided; nothing if never."""
+    voided = sum(sum(release.voided) for release in view.releases)
+    said = []
+    if view.withdrawn:
+        said.append(f"{view.withdrawn:,} withdrew; others took their places.")
+    if view.relabelled:
+        often = "once" if view.relabelled == 1 else f"{view.relabelled:,} times"
+        said.append(f"A code was mistyped and put right {often}; that changes nobody's arm.")
+    if voided:
+        entry = "1 second entry of somebody was" if voided == 1 else f"{voided:,} second entries of somebody were"
+        said.append(f"{entry} voided; each keeps its place and counts against what the trial finds.")
+    return " ".join(said)
 
 
 def differences_said(view: PublicView) -> list[str]:

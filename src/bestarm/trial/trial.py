@@ -12,30 +12,31 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bestarm._version import __version__
+from bestarm.codes import code_of
 from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
-from bestarm.errors import InputError, OperationError
+from bestarm.errors import InputError
 from bestarm.exact import exact
 from bestarm.policy.algorithm import Algorithm
-from bestarm.privacy.coins import PersonalCoins
+from bestarm.privacy.coins import OUTCOME, PersonalCoins
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
 from bestarm.privacy.noise import LiveNoise, live_noise
 from bestarm.storage import open_store
 from bestarm.storage.contract import Assignment, Reading, Store, Writing
 from bestarm.storage.events import PUBLIC_KINDS, SALT_BYTES, Event, chained, chained_publicly
-from bestarm.storage.memory import MemoryBooks
+from bestarm.storage.keys import mark_of
 from bestarm.trial import exchange, identity, outlook
-from bestarm.trial.answers import Asked, OpenAssignment, Verdict, Verification
+from bestarm.trial.answers import Asked, HeldAssignment, OpenAssignment, StaffStatus, Verdict, Verification
 from bestarm.trial.desk import Desk
-from bestarm.trial.fold import MICROSECONDS, Fold, Rules
-from bestarm.trial.moments import moment
+from bestarm.trial.fold import MICROSECONDS, Fold, Rules, refolded
+from bestarm.trial.identity import Participant
 from bestarm.trial.policy_state import fill, to_bytes
 from bestarm.trial.public import PublicView, ledger_of, status_of
+from bestarm.trial.staff import Staff
+from bestarm.trial.telling import tell_all, tell_rows, without_conflict
 from bestarm.trial.verify import key_mark, verify
 
 Answer = TypeVar("Answer")
@@ -57,6 +58,7 @@ class Trial:
         self._store = store
         self._rules = rules
         self._key = key
+        self._coin_key: bytes | None = None
         self._clock = clock
         self._door: Mechanism = live_mechanism(rules.design.per_outcome, rules.design.encoding, noise or live_noise())
         self._lock = threading.RLock()
@@ -78,8 +80,7 @@ class Trial:
     ) -> Trial:
         """Create a trial; its design is frozen from here on. `given` is the rest of it, as `Design.make` takes it."""
         design = Design.make(algorithm=algorithm, **given)
-        if not name.strip() or len(name) > 100 or not name.isprintable():
-            raise InputError("A trial needs a name of 1 to 100 printable characters.")
+        identity.check_name(name)
         rules = Rules.of(design, resolve(algorithm))
         with _opened(store, create=True) as place:
             trial = cls(place, name, rules, secrets.token_bytes(identity.KEY_BYTES), noise, clock)
@@ -87,14 +88,27 @@ class Trial:
         return trial
 
     def _begin(self, actor: str) -> None:
-        # Adds the trial to its store.
+        # Adds the trial to its store, and first its coins' key to where keys are kept.
         design = self.design.to_json()
-        with self._store.add(self.name, design, self._key) as writing:
-            state = self._rules.fresh_state()
-            created = {"name": self.name, "design": design, "bestarm": __version__, "key": key_mark(self._key)}
-            desk = self._desk(writing, state)
-            desk.emit("created", actor, created | {"time": desk.time()})
-            writing.replace_state(to_bytes(state))
+        created = {"name": self.name, "design": design, "bestarm": __version__, "key": key_mark(self._key)}
+        if self.design.coins_apart:
+            self._coin_key = self._new_coin_key()
+            created["coins"] = mark_of(self._coin_key)
+        try:
+            with self._store.add(self.name, design, self._key) as writing:
+                if self._coin_key is not None:
+                    self._store.keys.keep(self._coin_key)
+                state = self._rules.fresh_state()
+                desk = self._desk(writing, state)
+                desk.emit("created", actor, created | {"time": desk.time()})
+                writing.replace_state(to_bytes(state))
+        except BaseException:
+            if self._coin_key is not None:
+                self._store.keys.drop(mark_of(self._coin_key))
+            raise
+
+    def _new_coin_key(self) -> bytes:
+        return secrets.token_bytes(identity.KEY_BYTES)
 
     @classmethod
     def open(
@@ -115,25 +129,35 @@ class Trial:
             rules = Rules.of(design, algorithm or resolve(design.identity))
             return cls(place, name, rules, key, noise, clock)
 
-    def ask(self, subject: str, actor: str = STAFF) -> Asked:
+    def ask(self, subject: object, actor: str = STAFF) -> Asked:
         """The subject's assignment: the one it holds, or a new one. Safe to repeat."""
         return self.ask_many([subject], actor)[0]
 
-    def ask_many(self, subjects: Iterable[str], actor: str = STAFF) -> list[Asked]:
+    def ask_many(self, subjects: Iterable[object], actor: str = STAFF) -> list[Asked]:
         """Assignments for several subjects in one transaction, in this order; all or none."""
-        stand_ins = [identity.pseudonym(self._key, subject) for subject in subjects]
+        stand_ins = [self._stand_in(subject) for subject in subjects]
         return self._write(lambda desk: [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins])
 
-    def tell(self, assignment: str, outcome: object, actor: str = STAFF, guarded: bool = False) -> str:
-        """Record an outcome: "recorded", "already recorded", or "late" (kept, not used).
+    def tell(
+        self,
+        assignment: str | Participant | None = None,
+        outcome: object = None,
+        actor: str = STAFF,
+        guarded: bool = False,
+        *,
+        subject: object = None,
+    ) -> str:
+        """Record an outcome, by assignment or by `subject`: "recorded", "already recorded", or "late" (kept, not used).
 
         Telling another outcome than the recorded one is an error. With `guarded`, for actors who must not learn what
         others recorded, it is one only to whoever told the recorded outcome a moment ago; to everybody else a repeated
         tell is answered alike whatever was recorded, is kept in the log, and is limited to a few in an hour.
         """
-        return self.tell_many([(assignment, outcome)], actor, guarded)[0]
+        return self.tell_many([(identity.one_of_two(assignment, subject), outcome)], actor, guarded)[0]
 
-    def tell_many(self, outcomes: Iterable[tuple[str, object]], actor: str = STAFF, guarded: bool = False) -> list[str]:
+    def tell_many(
+        self, outcomes: Iterable[tuple[str | Participant, object]], actor: str = STAFF, guarded: bool = False
+    ) -> list[str]:
         """Record several outcomes in one transaction; if one cannot be, none is, and the error says what is wrong."""
         pairs = [(assignment, exact(outcome, "The outcome")) for assignment, outcome in outcomes]
 
@@ -142,19 +166,64 @@ class Trial:
             checked = [(self._number(desk, who), outcome) for who, outcome in pairs]
             for number, outcome in checked:
                 desk.check_outcome(number, outcome, told_now)
-            return _tell_all(desk, checked, actor, guarded)
+            return tell_all(desk, checked, actor, guarded)
 
-        return _without_conflict(self._write(request))
+        return without_conflict(self._write(request))
 
-    def correct(self, assignment: str, outcome: object, reason: str, actor: str = STAFF) -> str:
+    def correct(
+        self,
+        assignment: str | Participant | None = None,
+        outcome: object = None,
+        reason: str = "",
+        actor: str = STAFF,
+        *,
+        subject: object = None,
+    ) -> str:
         """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         _needs_reason(reason)
-        value = exact(outcome, "The outcome")
-        return self._write(lambda desk: desk.correct(self._number(desk, assignment), value, reason, actor))
+        value, who = exact(outcome, "The outcome"), identity.one_of_two(assignment, subject)
+        return self._write(lambda desk: desk.correct(self._number(desk, who), value, reason, actor))
 
-    def withdraw(self, assignment: str, reason: str = "", actor: str = STAFF) -> str:
+    def withdraw(
+        self,
+        assignment: str | Participant | None = None,
+        reason: str = "",
+        actor: str = STAFF,
+        *,
+        subject: object = None,
+    ) -> str:
         """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (stage released)."""
-        return self._write(lambda desk: desk.withdraw(self._number(desk, assignment), reason, actor))
+        who = identity.one_of_two(assignment, subject)
+        return self._write(lambda desk: desk.withdraw(self._number(desk, who), reason, actor))
+
+    def relabel(self, assignment: str | Participant, subject: object, reason: str, actor: str = STAFF) -> str:
+        """Put a mistyped code right: the assignment and its arm stay, and this subject holds it from here on."""
+        _needs_reason(reason)
+        right = self._stand_in(subject)
+        return self._write(lambda desk: desk.relabel(self._number(desk, assignment), right, reason, actor))
+
+    def void(self, assignment: str | Participant, duplicate_of: object, reason: str, actor: str = STAFF) -> str:
+        """Void a second entry of somebody whose code is `duplicate_of`: their first assignment stands.
+
+        The voided one keeps its place in its arm's size and counts as the worst outcome. How many there were is public
+        with the stage's release.
+        """
+        _needs_reason(reason)
+        stands = self._stand_in(duplicate_of)
+        return self._write(lambda desk: desk.void(self._number(desk, assignment), stands, reason, actor))
+
+    def look_up(self, subject: object = None, *, assignment: str | None = None) -> list[HeldAssignment]:
+        """The assignments that a subject holds, or the one of this id; none for a code nobody has. For staff.
+
+        Nobody is enrolled by looking. Whether an outcome is recorded is said, and never which.
+        """
+        with self._for_staff() as staff:
+            return staff.find(identity.one_of_two(assignment, subject))
+
+    def near(self, subject: object) -> list[str]:
+        """Codes much like this one that are in the trial, as a mistyped one would be; for staff."""
+        with self._for_staff() as staff:
+            return staff.near(subject)
 
     def pause(self, reason: str = "", actor: str = STAFF) -> str:
         """Enrol nobody until `resume`; outcomes still come in."""
@@ -182,11 +251,12 @@ class Trial:
     def view(self) -> PublicView:
         """Everything that may be known about the trial."""
         with self._seen() as (reading, fold):
-            return outlook.public_view(self.name, fold, reading)
+            return outlook.public_view(self.name, fold, list(reading.stages()))
 
-    def status(self) -> dict[str, Any]:
-        """The public state as plain data."""
-        return status_of(self.view()).to_json()
+    def status(self, staff: bool = False) -> dict[str, Any]:
+        """The public state as plain data; for `staff` also what is not public: what holds releases up."""
+        shown = status_of(self.view()).to_json()
+        return shown | {"staff": self.staff_status().to_json()} if staff else shown
 
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""
@@ -194,15 +264,14 @@ class Trial:
 
     def report(self, out: str | Path) -> dict[str, str]:
         """Write the report (report.html, report.json) into a folder; the paths."""
-        view = self.view()
-        with self._store.reading(self.name) as reading:
-            head = reading.public_head
+        with self._seen() as (reading, fold):
+            view, head = outlook.public_view(self.name, fold, list(reading.stages())), reading.public_head
         return exchange.write_report(view, head, out)
 
     def export_public(self, out: str | Path) -> dict[str, str]:
         """Write everything public into a folder as CSV and JSON; the paths."""
-        view = self.view()
-        with self._store.reading(self.name) as reading:
+        with self._seen() as (reading, fold):
+            view = outlook.public_view(self.name, fold, list(reading.stages()))
             return exchange.write_public(view, reading, out)
 
     def export_confidential(self, out: str | Path) -> dict[str, str]:
@@ -213,40 +282,37 @@ class Trial:
     def tell_csv(self, path: str | Path, actor: str = STAFF) -> list[exchange.RowAnswer]:
         """Record the outcomes in a CSV file (columns assignment, outcome), all or none; an answer for each line."""
         rows = exchange.read_outcomes(path)
-        return self._write(lambda desk: self._tell_rows(desk, rows, actor))
-
-    def _tell_rows(self, desk: Desk, rows: list[exchange.Row], actor: str) -> list[exchange.RowAnswer]:
-        told_now: dict[int, str] = {}
-        ready: list[tuple[exchange.Row, int, Fraction]] = []
-        refused: dict[int, str] = {}
-        for row in rows:
-            try:
-                value = exact(row.outcome, "The outcome")
-                number = self._number(desk, row.assignment)
-                desk.check_outcome(number, value, told_now)
-                if desk.conflicts(number, value):
-                    raise InputError(CONFLICT)
-                ready.append((row, number, value))
-            except InputError as error:
-                refused[row.line] = str(error)
-        if refused:
-            raise exchange.RowsRefused(
-                [exchange.RowAnswer(row.line, row.assignment, None, refused.get(row.line)) for row in rows]
-            )
-        return [
-            exchange.RowAnswer(row.line, row.assignment, desk.tell(number, value, actor))
-            for row, number, value in ready
-        ]
+        return self._write(lambda desk: tell_rows(desk, self._number, rows, actor))
 
     def open_assignments(self) -> list[OpenAssignment]:
-        """The assignments whose outcomes are awaited, oldest first; for staff."""
-        with self._store.reading(self.name) as reading:
-            return [self._for_staff(a) for a in reading.assignments() if a.state == "open"]
+        """The assignments whose outcomes are awaited, the most urgent first; for staff."""
+        with self._for_staff() as staff:
+            return staff.awaited()
+
+    def staff_status(self) -> StaffStatus:
+        """What staff have to do: how many outcomes are awaited, who is overdue, and what holds a release up."""
+        with self._for_staff() as staff:
+            return staff.status()
+
+    @contextmanager
+    def _for_staff(self) -> Iterator[Staff]:
+        with self._seen() as (reading, fold):
+            yield Staff(reading, fold, self._now(reading))
+
+    def delete(self) -> None:
+        """Delete the trial with its log; only one that never enrolled anybody can be."""
+        mark = None
+        if self.design.coins_apart:
+            with self._store.reading(self.name) as reading:
+                mark = identity.coins_mark(reading)
+        self._store.remove(self.name)
+        if mark is not None:
+            self._store.keys.drop(mark)
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> Verification:
         """Replay the log from its first event, re-derive every decision, and compare with the books."""
         with self._store.reading(self.name) as reading:
-            return verify(self._rules, reading, progress)
+            return verify(self._rules, reading, self._store.keys, progress)
 
     def close(self) -> None:
         """Let go of the store; the end of a `with` block does so too."""
@@ -305,8 +371,17 @@ class Trial:
                 public_mark = chained_publicly(writing.public_head, public_seq, kind, body)
             writing.append(Event(seq, at, actor, kind, body, secret, salt, mark, public_seq, public_mark))
 
-        deal = partial(PersonalCoins, self._key, self.name)
+        def deal(number: int, purpose: str) -> PersonalCoins:
+            # What is imputed is public, and its coins are no secret of anybody's: releases do not need the other key.
+            apart = self.design.coins_apart and purpose == OUTCOME
+            return PersonalCoins(self._key_of_coins(writing) if apart else self._key, self.name, number, purpose)
+
         return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), deal)
+
+    def _key_of_coins(self, reading: Reading) -> bytes:
+        if self._coin_key is None:
+            self._coin_key = self._store.keys.find(identity.coins_mark(reading))
+        return self._coin_key
 
     def _now(self, reading: Reading) -> int:
         return max(int(self._clock() * MICROSECONDS), reading.book.at)
@@ -335,61 +410,35 @@ class Trial:
         told, withdrawn = assignment.state in ("told", "late"), assignment.state == "withdrawn"
         return Asked(who, self.design.arms[assignment.arm], told, withdrawn=withdrawn)
 
-    def _number(self, desk: Desk, text: str) -> int:
-        number = identity.assignment_number(self._key, text)
+    def _stand_in(self, subject: object) -> str:
+        return identity.pseudonym(self._key, code_of(subject, self.design.codes))
+
+    def _number(self, desk: Desk, who: str | Participant) -> int:
+        if isinstance(who, Participant):
+            held = desk.fold.held(self._stand_in(who.code))
+            if not held:
+                raise identity.no_such_participant()
+            return held[-1].number
+        number = identity.assignment_number(self._key, who)
         if desk.fold.books.assignment(number) is None:
             raise identity.no_such_assignment()
         return number
-
-    def _for_staff(self, assignment: Assignment) -> OpenAssignment:
-        follow_up = self._rules.follow_up
-        return OpenAssignment(
-            identity.assignment_id(self._key, assignment.number),
-            self.design.arms[assignment.arm],
-            moment(assignment.at),
-            None if follow_up is None else moment(assignment.at + follow_up),
-        )
-
-
-CONFLICT = "A different outcome has already been recorded for this assignment; use correct, with a reason."
-
-
-def _tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guarded: bool) -> list[str]:
-    """Tell outcomes that were checked. A conflict is an error at once; guarded, an answer that is kept in the log."""
-    if not guarded:
-        if any(desk.conflicts(number, outcome) for number, outcome in outcomes):
-            raise InputError(CONFLICT)
-        return [desk.tell(number, outcome, actor) for number, outcome in outcomes]
-    slipped = False
-    for number, outcome in outcomes:
-        if not desk.repeats(number) or (desk.own_slip(number, actor) and not desk.conflicts(number, outcome)):
-            continue  # new, or the same actor's own request once more
-        if not desk.may_repeat(actor):
-            raise OperationError("Too many outcomes were told a second time in the last hour; try again later.")
-        desk.note_repeat(number, outcome, actor)
-        slipped = slipped or desk.own_slip(number, actor)
-    if slipped:
-        return ["conflict"]
-    return [desk.tell(number, outcome, actor) for number, outcome in outcomes]
-
-
-def _without_conflict(statuses: list[str]) -> list[str]:
-    if "conflict" in statuses:
-        raise InputError(CONFLICT)
-    return statuses
-
-
-def refolded(rules: Rules, reading: Reading) -> Any:
-    """The policy's state derived anew from the log, for a version that keeps it in another layout."""
-    fold = Fold(rules, MemoryBooks(), rules.fresh_state())
-    for event in reading.events():
-        fold.apply(event.kind, event.at, event.body, event.secret)
-    return fold.state
 
 
 def _needs_reason(reason: str) -> None:
     if not reason.strip():
         raise InputError("This needs a reason; it is kept in the log.")
+
+
+def rehearse(store: str | Path | Store, *, name: str, **given: Any) -> Design:
+    """The design that `Trial.create` would freeze, with everything checked and nothing written."""
+    design = Design.make(**given)
+    identity.check_name(name)
+    Rules.of(design, resolve(given.get("algorithm", DEFAULT_ALGORITHM)))
+    there = isinstance(store, Store) or "://" in str(store) or Path(store).exists()
+    if there and name in trial_names(store):
+        raise InputError("There is already a trial of this name; choose another one.")
+    return design
 
 
 def trial_names(store: str | Path | Store) -> list[str]:

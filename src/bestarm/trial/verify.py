@@ -21,14 +21,17 @@ from typing import Any, Final
 import numpy as np
 
 from bestarm.errors import BestArmError
+from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Reading
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
+from bestarm.storage.keys import Keys
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.answers import Misfit, Verification
 from bestarm.trial.desk import OURSELVES, in_fixed_order
 from bestarm.trial.fold import APPLY, HOUR, Fold, Rules
+from bestarm.trial.identity import KEY_BYTES
 from bestarm.trial.moments import moment
 from bestarm.trial.policy_state import differing, fill
 
@@ -55,10 +58,12 @@ def key_mark(key: bytes) -> str:
     return hmac.new(key, b"bestarm key", hashlib.sha256).hexdigest()
 
 
-def verify(rules: Rules, reading: Reading, progress: Callable[[int, int], None] | None = None) -> Verification:
+def verify(
+    rules: Rules, reading: Reading, keys: Keys, progress: Callable[[int, int], None] | None = None
+) -> Verification:
     """Check the whole log and then the books; names every event that does not fit."""
     books = MemoryBooks()
-    replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key)
+    replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key, keys)
     head = public_head = GENESIS
     count = public_count = 0
     misfits: list[Misfit] = []
@@ -82,14 +87,17 @@ def verify(rules: Rules, reading: Reading, progress: Callable[[int, int], None] 
 
 def _chain_faults(event: Event, before: str, seq: int, public_before: str, public_seq: int) -> list[str]:
     """What is wrong with the event's place in the two chains."""
+    if event.seq < 1:
+        return ["The event has no number."]
     if event.seq != seq:
         missing = f"Event {seq} is" if event.seq == seq + 1 else f"Events {seq} to {event.seq - 1} are"
         return [f"{missing} missing."]
     found = []
     try:
         right = chained(before, event.seq, event.at, event.actor, event.kind, event.body, event.secret, event.salt)
+        right_publicly = chained_publicly(public_before, public_seq, event.kind, event.body)
     except UNREADABLE:
-        right = ""
+        right = right_publicly = ""
     if right != event.hash:
         found.append("The event's hash does not fit its content and the event before.")
     if event.kind not in PUBLIC_KINDS:
@@ -97,7 +105,7 @@ def _chain_faults(event: Event, before: str, seq: int, public_before: str, publi
             found.append("A confidential event stands in the public chain.")
     elif event.public_seq != public_seq:
         found.append("The event has the wrong number in the public chain.")
-    elif chained_publicly(public_before, public_seq, event.kind, event.body) != event.public_hash:
+    elif right_publicly != event.public_hash:
         found.append("The event's public hash does not fit its body and the public event before.")
     return found
 
@@ -105,10 +113,11 @@ def _chain_faults(event: Event, before: str, seq: int, public_before: str, publi
 class Replay:
     """Checks events one after the other and applies them, for as long as they can be."""
 
-    def __init__(self, fold: Fold, name: str, key: bytes) -> None:
+    def __init__(self, fold: Fold, name: str, key: bytes, keys: Keys) -> None:
         self.fold = fold
         self.name = name
         self.key = key
+        self.keys = keys
         self._lost = False
 
     @np.errstate(divide="raise", invalid="raise")
@@ -146,7 +155,7 @@ class Replay:
         owed = fold.owed(event.at)
         if owed is not None and event.kind != owed.kind:
             raise Wrong(f"Before anything else the trial had to be {owed.kind}.")
-        if event.kind in ("opened", "assigned", "vacated", "paused", "resumed"):
+        if event.kind in ("opened", "assigned", "vacated", "relabelled", "paused", "resumed"):
             rounded = event.at if fold.rules.follow_up is not None else event.at - event.at % HOUR
             if event.body["time"] != moment(rounded):
                 raise Wrong("The public time is not the one the design dictates.")
@@ -158,8 +167,11 @@ class Replay:
             raise Wrong("The design in the log is not the trial's design.")
         if event.body["name"] != self.name:
             raise Wrong("The name in the log is not the trial's name.")
-        if event.body["key"] != key_mark(self.key):
+        # To HMAC a key and the same key followed by zeros are one.
+        if event.body["key"] != key_mark(self.key) or len(self.key) != KEY_BYTES:
             raise Wrong("The trial's key is not the one it was created with.")
+        if self.fold.rules.design.coins_apart and self.keys.spoilt(event.body["coins"]):
+            raise Wrong("The key of the trial's coins is not the one it was created with.")
 
     def opened(self, event: Event) -> None:
         """Nobody could be assigned without this stage, and it is as the policy plans it."""
@@ -167,7 +179,7 @@ class Replay:
 
     def assigned(self, event: Event) -> None:
         """The person could be enrolled, and the arm could come up."""
-        held = self.fold.books.held_by((event.secret or {})["subject"])
+        held = self.fold.held((event.secret or {})["subject"])
         if held and not self.fold.may_join_again(held, event.at):
             raise Wrong("The subject already had its share of assignments.")
         check_assignment(self.fold, event.body)
@@ -211,6 +223,27 @@ class Replay:
             if (event.secret or {})["value"] not in (low, high):
                 raise Wrong("The imputed integer does not belong to the design's constant.")
 
+    def relabelled(self, event: Event) -> None:
+        """There was such an assignment, and the right code held none."""
+        secret = event.secret or {}
+        assignment = self.fold.books.assignment(secret["assignment"])
+        if assignment is None or assignment.state == "voided":
+            raise Wrong("There is no such assignment, or it was voided.")
+        if assignment.subject != secret["before"]:
+            raise Wrong("The assignment was not held by that code before.")
+        if self.fold.held(secret["subject"]):
+            raise Wrong("The code that the assignment was given to held one already.")
+
+    def voided(self, event: Event) -> None:
+        """It was a later assignment than the one that stands, and not too late."""
+        self._check_actor(event)
+        assignment = self._assignment(event, ("open", "told", "withdrawn"))
+        held = self.fold.held((event.secret or {})["duplicate_of"])
+        if not held or assignment in held or held[0].number > assignment.number:
+            raise Wrong("There is no earlier assignment of that person that could stand.")
+        if self.fold.may_void(assignment, event.at) is not None:
+            raise Wrong("The assignment could not be voided any more.")
+
     def vacated(self, event: Event) -> None:
         """People are replaced in this design, and the stage had somebody to replace."""
         check_vacancy(self.fold, event.body)
@@ -221,6 +254,9 @@ class Replay:
         if owed is None or owed.stage is None:
             raise Wrong("No stage was to be released yet.")
         check_release(self.fold, event.body)
+        voids = self.fold.voids(owed.stage)
+        if event.body["voided"] != [voids[arm] for arm in owed.stage.arms]:
+            raise Wrong("The number of people who were voided is wrong.")
         if event.body["time"] != moment(self.fold.public_time(owed.stage, event.at)):
             raise Wrong("The public time is not the one the design dictates.")
         missing = dict((event.secret or {})["missing"])
@@ -265,7 +301,7 @@ class Replay:
     def _check_value(self, event: Event) -> None:
         secret: dict[str, Any] = event.secret or {}
         outcome = secret["outcome"]
-        unit = None if outcome is None else self.fold.rules.design.outcomes.to_unit(Fraction(outcome))
+        unit = None if outcome is None else self.fold.rules.design.outcomes.to_unit(kept(outcome, "The outcome"))
         if secret["value"] not in self._possible(unit):
             raise Wrong("The integer does not belong to the outcome.")
 
@@ -344,9 +380,17 @@ def check_release(fold: Fold, body: dict[str, Any]) -> None:
     sizes = fold.sizes(stage)
     if body["stage"] != stage.number or body["sizes"] != [sizes[arm] for arm in stage.arms]:
         raise Wrong("It was another stage's turn, or it had other people.")
+    counts = zip(body["voided"], body["sizes"], strict=True)
+    if not all(type(voided) is int and 0 <= voided <= size for voided, size in counts):
+        raise Wrong("More people were voided than there were, or fewer than none.")
     right = 1 if stage.difference else len(stage.arms)
     if len(body["values"]) != right or not all(type(value) is int for value in body["values"]):
         raise Wrong("A release is a whole number of steps for each sum.")
+    terms, promise = body["terms"], fold.rules.design.per_outcome
+    if not all(isinstance(term, str | None) for term in terms.values()):
+        raise Wrong("The terms of the release are not in words.")
+    if promise.budget is not None and terms[promise.measure] != text_of(promise.budget):
+        raise Wrong("The release says that it costs something else than the design does.")
 
 
 def check_verdict(fold: Fold, body: dict[str, Any], at: int) -> None:
@@ -362,15 +406,17 @@ def check_verdict(fold: Fold, body: dict[str, Any], at: int) -> None:
 def _books_differ(fold: Fold, books: MemoryBooks, reading: Reading, heads: tuple[str, int, str, int]) -> str | None:
     if (reading.head, reading.seq, reading.public_head, reading.public_seq) != heads:
         return "The log does not end where the books say it does; events at its end are missing."
+    if reading.design != fold.rules.design.to_json():
+        return "The design in the books is not written as the log has it."
     if reading.book != books.book:
         return "The trial's numbers in the books differ from what the log gives."
-    for what, kept, derived in (
+    for what, rows, derived in (
         ("assignments", reading.assignments(), books.assignments),
         ("stages", reading.stages(), books.stages),
         ("tallies", reading.tallies(), books.tallies),
     ):
         try:
-            same = [asdict(row) for row in kept] == [asdict(row) for _, row in sorted(derived.items())]  # type: ignore[call-overload]
+            same = [asdict(row) for row in rows] == [asdict(row) for _, row in sorted(derived.items())]  # type: ignore[call-overload]
         except UNREADABLE:
             same = False
         if not same:

@@ -3,12 +3,11 @@
 No store, no key and no outcome is needed. What only outcomes could tell is taken as said: without a follow-up, that a
 stage's outcomes were all in when it was released. Everything else follows from the public events: which stage had to
 open and with what weights, that an arm could come up, that it was a stage's turn and time to be released, and what the
-evidence says after each release.
+evidence says after each release. The files beside the chain have to say what follows from it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -22,10 +21,12 @@ from bestarm.policy.algorithm import Algorithm
 from bestarm.storage.contract import Stage
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, chained_publicly
 from bestarm.storage.memory import MemoryBooks
+from bestarm.trial.alike import read_json, same_files
 from bestarm.trial.answers import Misfit, Verification
-from bestarm.trial.exchange import CHAIN
+from bestarm.trial.exchange import CHAIN, public_texts
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules
 from bestarm.trial.moments import moment
+from bestarm.trial.outlook import public_view
 from bestarm.trial.verify import (
     LOST,
     UNREADABLE,
@@ -51,13 +52,13 @@ class Unnamed(InputError):
 
 
 def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) -> Verification:
-    """Check the public chain in a folder that `export-public` wrote; names every event that does not fit.
+    """Check what `export-public` wrote into a folder; names every event and every file that does not fit.
 
     A trial of an algorithm that is not in the catalogue needs it here, as `Trial.create` got it: an export may come
     from anybody, and does not get to choose what code is run.
     """
     fold: PublicFold | None = None
-    lost = False
+    name, lost = "", False
     head, count = GENESIS, 0
     misfits: list[Misfit] = []
     for line in _lines(Path(folder)):
@@ -67,11 +68,11 @@ def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) 
             if line["seq"] != seq:
                 found.append(f"Public event {seq} is missing.")
                 seq, lost = int(line["seq"]), True
-            elif chained_publicly(head, seq, kind, body) != mark:
+            elif len(line) != 4 or chained_publicly(head, seq, kind, body) != mark:
                 found.append("The event's hash does not fit its content and the event before.")
             head, count = str(mark), seq
             if fold is None:
-                fold = _fold_of(kind, body, algorithm)
+                fold, name = _fold_of(kind, body, algorithm), str(body["name"])
             elif not lost:
                 said, lost = _faults(fold, kind, body)
                 found += said
@@ -89,6 +90,7 @@ def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) 
         owed = fold.owed(fold.book.at)
         if owed is not None and owed.stage is None:
             misfits.append(Misfit(None, f"The chain ends where the trial had to be {owed.kind}."))
+        misfits += [Misfit(None, problem) for problem in _file_faults(Path(folder), name, fold)]
     return Verification.of(count, head, misfits)
 
 
@@ -98,7 +100,7 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
         with path.open(encoding="utf-8") as lines:
             for text in lines:
                 try:
-                    line = json.loads(text)
+                    line = read_json(text)
                 except (ValueError, RecursionError):
                     line = {}
                 yield line if isinstance(line, dict) else {}
@@ -106,6 +108,26 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
         raise InputError(
             f"There is no public chain in {folder}; `bestarm trial export-public` writes {CHAIN}."
         ) from error
+
+
+def _file_faults(folder: Path, name: str, fold: PublicFold) -> list[str]:
+    """The files beside the chain that do not say what follows from it. Those that are not there say nothing."""
+    books = fold.books
+    assert isinstance(books, MemoryBooks)
+    try:
+        texts = public_texts(public_view(name, fold, list(books.stages.values())))
+    except UNREADABLE as error:
+        return [f"What follows from the chain cannot be told: {type(error).__name__}."]
+    found = []
+    for file, right in texts.items():
+        try:
+            if not same_files(file, (folder / file).read_text(encoding="utf-8"), right):
+                found.append(f"{file} does not say what follows from the chain.")
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError):
+            found.append(f"{file} cannot be read.")
+    return found
 
 
 def _fold_of(kind: str, body: dict[str, Any], algorithm: str | Algorithm | None) -> PublicFold:
@@ -183,10 +205,16 @@ def _resumed(fold: Fold, body: dict[str, Any]) -> None:
         raise Wrong("The trial was not paused.")
 
 
+def _relabelled(fold: Fold, body: dict[str, Any]) -> None:
+    if set(body) != {"time"}:
+        raise Wrong("That a code was put right is public, and nothing else of it.")
+
+
 CHECK: Final = {
     "opened": check_opening,
     "assigned": check_assignment,
     "vacated": check_vacancy,
+    "relabelled": _relabelled,
     "paused": _paused,
     "resumed": _resumed,
 }

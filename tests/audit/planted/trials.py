@@ -15,9 +15,9 @@ import numpy as np
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import OUTCOME, Coins, PersonalCoins
 from bestarm.release.laws import LOCAL
-from bestarm.storage.contract import Assignment, Reading, Stage, Tally
+from bestarm.storage.contract import Assignment, Stage, Tally
 from bestarm.storage.events import PUBLIC_KINDS
-from bestarm.trial import outlook
+from bestarm.trial import outlook, telling
 from bestarm.trial import trial as trials
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import APPLY, Fold, Rules
@@ -101,9 +101,9 @@ def exact_sums_in_the_view() -> Iterator[None]:
     """The public view shows exact sums."""
     honest = outlook.released
 
-    def released(rules: Rules, fold: Fold, reading: Reading) -> list[Released]:
+    def released(rules: Rules, fold: Fold, stages: list[Stage]) -> list[Released]:
         shown = []
-        for one in honest(rules, fold, reading):
+        for one in honest(rules, fold, stages):
             sums = [fold.tally_of(one.stage, arm).total / rules.grid for arm in one.arms]
             shown.append(replace(one, value=sums[0] - sum(sums[1:])))
         return shown
@@ -237,12 +237,12 @@ def enrols_by_reports() -> Iterator[None]:
 @contextmanager
 def answers_tell() -> Iterator[None]:
     """Whoever tells an outcome again is told whether another one was recorded."""
-    honest = trials._tell_all
+    honest = telling.tell_all
 
     def tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guarded: bool) -> list[str]:
         return honest(desk, outcomes, actor, False)
 
-    with patch.object(trials, "_tell_all", tell_all):
+    with patch.object(trials, "tell_all", tell_all):
         yield
 
 

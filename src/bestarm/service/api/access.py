@@ -5,14 +5,24 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
+from pydantic import BeforeValidator
 
+from bestarm.exact import is_plain
 from bestarm.service import schemas
 from bestarm.service.access import Grant
 from bestarm.service.guard import AccessHere, TrialsHere, WholeAdmin
 from bestarm.service.problems import documented, not_found
 
 router = APIRouter(tags=["access"])
-Number = Annotated[int, Path(ge=1, le=2**31 - 1, description="The grant's number, as listed.")]
+
+
+def _plain(text: Any) -> Any:
+    if isinstance(text, str) and not is_plain(text):
+        raise ValueError("a number is written in the digits 0 to 9")
+    return text
+
+
+Number = Annotated[int, BeforeValidator(_plain), Path(ge=1, le=2**31 - 1, description="The grant's number, as listed.")]
 
 
 @router.get("/tokens", responses=documented(403))

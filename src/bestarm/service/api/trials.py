@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
+from bestarm.sentences import cautions, sentences
 from bestarm.service import schemas
 from bestarm.service.guard import (
     Holder,
@@ -19,6 +20,7 @@ from bestarm.service.guard import (
     TrialToView,
     Viewer,
     WholeAdmin,
+    demand_everything,
 )
 from bestarm.service.problems import documented
 from bestarm.service.reports import report_response
@@ -38,17 +40,28 @@ def list_trials(holder: Viewer, trials: TrialsHere) -> schemas.TrialList:
 
 
 @router.post("", status_code=201, responses=documented(403, 409))
-def create_trial(holder: WholeAdmin, trials: TrialsHere, design: schemas.NewTrial) -> schemas.TrialInfo:
+def create_trial(holder: WholeAdmin, trials: TrialsHere, design: schemas.NewTrial) -> schemas.DesignRead:
     """Create a trial; its design is frozen from here on. For administrators of all trials."""
     given = design.model_dump(exclude_none=True)
-    trial = trials.create(given.pop("name"), holder.actor, given)
-    return schemas.TrialInfo(trial=trial.name, design=trial.design.to_json())
+    name, dry_run = given.pop("name"), given.pop("dry_run")
+    frozen = trials.rehearse(name, given) if dry_run else trials.create(name, holder.actor, given).design
+    return schemas.DesignRead(
+        trial=name, design=frozen.to_json(), sentences=sentences(frozen), cautions=cautions(frozen)
+    )
 
 
 @router.get("/{trial}", responses=SEEN)
 def show_trial(found: TrialToView) -> schemas.TrialInfo:
     """A trial's design."""
     return schemas.TrialInfo(trial=found.name, design=found.design.to_json())
+
+
+@router.delete("/{trial}", status_code=204, responses=SEEN)
+def delete_trial(found: TrialToManage, holder: Holder, trials: TrialsHere) -> Response:
+    """Delete a trial that never enrolled anybody. For administrators of all trials."""
+    demand_everything(holder)
+    trials.remove(found.name)
+    return Response(status_code=204)
 
 
 @router.get("/{trial}/status", response_model=schemas.Status, responses=SEEN)
@@ -98,13 +111,13 @@ def ask_many(found: TrialToRun, holder: Holder, request: schemas.AskMany) -> Pla
 def tell(found: TrialToRun, holder: Holder, request: schemas.Tell) -> schemas.Done:
     """Record an outcome: "recorded", "already recorded" or "late" (kept, not used). For operators."""
     outcome = checked_outcome(found.design, request.outcome)
-    return schemas.Done(status=record(found, [(request.assignment, outcome)], holder)[0])
+    return schemas.Done(status=record(found, [(request.who, outcome)], holder)[0])
 
 
 @router.post("/{trial}/tell-many", responses=RUN)
 def tell_many(found: TrialToRun, holder: Holder, request: schemas.TellMany) -> schemas.DoneMany:
     """Record several outcomes in one step; all or none. For operators."""
-    outcomes = [(one.assignment, checked_outcome(found.design, one.outcome)) for one in request.outcomes]
+    outcomes = [(one.who, checked_outcome(found.design, one.outcome)) for one in request.outcomes]
     return schemas.DoneMany(statuses=record(found, outcomes, holder))
 
 
@@ -112,19 +125,45 @@ def tell_many(found: TrialToRun, holder: Holder, request: schemas.TellMany) -> s
 def correct(found: TrialToRun, holder: Holder, request: schemas.Correct) -> schemas.Done:
     """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released. For operators."""
     outcome = checked_outcome(found.design, request.outcome)
-    return schemas.Done(status=found.correct(request.assignment, outcome, request.reason, holder.actor))
+    return schemas.Done(status=found.correct(request.who, outcome, request.reason, holder.actor))
 
 
 @router.post("/{trial}/withdraw", responses=RUN)
 def withdraw(found: TrialToRun, holder: Holder, request: schemas.Withdraw) -> schemas.Done:
     """Take a subject out by the design's rule. For operators."""
-    return schemas.Done(status=found.withdraw(request.assignment, request.reason, holder.actor))
+    return schemas.Done(status=found.withdraw(request.who, request.reason, holder.actor))
 
 
 @router.get("/{trial}/open", response_model=schemas.OpenAssignments, responses=SEEN)
 def open_assignments(found: TrialToRun) -> Plain:
-    """The assignments whose outcomes are awaited, oldest first. For operators."""
+    """The assignments whose outcomes are awaited, the most urgent first. For operators."""
     return {"assignments": [one.to_json() for one in found.open_assignments()]}
+
+
+@router.get("/{trial}/staff", response_model=schemas.StaffStatus, responses=SEEN)
+def staff_status(found: TrialToRun) -> Plain:
+    """What staff have to do: how many outcomes are awaited, who is overdue, what holds a release up. For operators."""
+    return found.staff_status().to_json()
+
+
+@router.post("/{trial}/look-up", response_model=schemas.LookedUp, responses=SEEN)
+def look_up(found: TrialToRun, request: schemas.Who) -> Plain:
+    """Who somebody is: arm, when, whether an outcome is recorded (never which). Enrols nobody. For operators."""
+    held = found.look_up(request.subject, assignment=request.assignment)
+    near = found.near(request.subject) if request.subject is not None and not held else []
+    return {"assignments": [one.to_json() for one in held], "near": near}
+
+
+@router.post("/{trial}/relabel", responses=RUN)
+def relabel(found: TrialToRun, holder: Holder, request: schemas.Relabel) -> schemas.Done:
+    """Put a mistyped code right; the assignment and its arm stay. For operators."""
+    return schemas.Done(status=found.relabel(request.assignment, request.subject, request.reason, holder.actor))
+
+
+@router.post("/{trial}/void", responses=RUN)
+def void(found: TrialToRun, holder: Holder, request: schemas.Void) -> schemas.Done:
+    """Void a second entry of somebody; it keeps its place and counts as the worst outcome. For operators."""
+    return schemas.Done(status=found.void(request.assignment, request.duplicate_of, request.reason, holder.actor))
 
 
 @router.post("/{trial}/pause", responses=RUN)

@@ -61,7 +61,7 @@ def end(holder: FormHolder, fields: Fields, access: AccessHere) -> Response:
     """Take a token or a link back."""
     demand_everything(holder)
     number = fields.get("id", "")
-    if number.isdecimal() and len(number) < 10:
+    if number.isascii() and number.isdecimal() and len(number) < 10:
         access.end(int(number))
     return RedirectResponse("/access", 303)
 

@@ -17,7 +17,7 @@ router = APIRouter()
 
 
 @dataclass(frozen=True)
-class Row:
+class ListedTrial:
     """A trial in the list; without a view if it cannot be opened here."""
 
     name: str
@@ -29,11 +29,12 @@ def show(request: Request, holder: PageHolder, trials: TrialsHere, access: Acces
     """All trials that the holder reaches."""
     rows = [_row(trials, name) for name in trials.names() if holder.reaches(name)]
     no_token = holder.runs_everything and not any(g.kind == "token" and g.runs_everything for g in access.grants())
-    return render(request, "home.html", rows=rows, no_token=no_token)
+    deleted = request.query_params.get("deleted") == "yes"
+    return render(request, "home.html", rows=rows, no_token=no_token, deleted=deleted)
 
 
-def _row(trials: Trials, name: str) -> Row:
+def _row(trials: Trials, name: str) -> ListedTrial:
     try:
-        return Row(name, trials.view(name))
+        return ListedTrial(name, trials.view(name))
     except BestArmError:  # its algorithm is one's own and not known to this server, say
-        return Row(name, None)
+        return ListedTrial(name, None)

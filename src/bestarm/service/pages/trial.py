@@ -22,8 +22,11 @@ from bestarm.trial.public import (
     DIFFERENCES_MEAN,
     PublicView,
     coins_said,
+    dates_said,
     differences_said,
     ledger_of,
+    mended_said,
+    outcome_said,
     people_released,
     stage_of,
 )
@@ -38,7 +41,7 @@ async def figures_style() -> Response:
 
 
 @dataclass(frozen=True)
-class Door:
+class Entrance:
     """Where the page's own addresses begin, and whether its reader is signed in."""
 
     base: str
@@ -49,14 +52,14 @@ class Door:
 def show(request: Request, holder: PageHolder, trials: TrialsHere, trial: str) -> Response:
     """The public view for people who are signed in."""
     visible(trials, holder, trial)
-    return _page(request, trials, trial, Door(trial_path(trial), True))
+    return _page(request, trials, trial, Entrance(trial_path(trial), True))
 
 
 @router.get("/trials/{trial}/live")
 def live(request: Request, holder: PageHolder, trials: TrialsHere, trial: str, mark: str = "") -> Response:
     """What changes on that page; nothing if nothing did."""
     visible(trials, holder, trial)
-    return _live(request, trials, trial, Door(trial_path(trial), True), mark)
+    return _live(request, trials, trial, Entrance(trial_path(trial), True), mark)
 
 
 @router.get("/trials/{trial}/report")
@@ -76,13 +79,13 @@ def report_json(holder: PageHolder, trials: TrialsHere, trial: str) -> Response:
 @router.get("/view/{link}")
 def show_link(request: Request, access: AccessHere, trials: TrialsHere, link: str) -> Response:
     """The public view for whoever has the link."""
-    return _page(request, trials, _linked(access, link), Door(f"/view/{link}", False))
+    return _page(request, trials, _linked(access, link), Entrance(f"/view/{link}", False))
 
 
 @router.get("/view/{link}/live")
 def live_link(request: Request, access: AccessHere, trials: TrialsHere, link: str, mark: str = "") -> Response:
     """What changes on that page; nothing if nothing did."""
-    return _live(request, trials, _linked(access, link), Door(f"/view/{link}", False), mark)
+    return _live(request, trials, _linked(access, link), Entrance(f"/view/{link}", False), mark)
 
 
 @router.get("/view/{link}/report")
@@ -105,13 +108,13 @@ def _linked(access: AccessHere, link: str) -> str:
     return grant.trial
 
 
-def _page(request: Request, trials: Trials, name: str, door: Door) -> Response:
+def _page(request: Request, trials: Trials, name: str, door: Entrance) -> Response:
     known = _shown(trials.view(name), door)
     created = request.query_params.get("created") == "yes"
     return render(request, "trial.html", created=created, mark=mark_of(known["view"]), **known)
 
 
-def _live(request: Request, trials: Trials, name: str, door: Door, mark: str) -> Response:
+def _live(request: Request, trials: Trials, name: str, door: Entrance, mark: str) -> Response:
     view = trials.view(name)
     now = mark_of(view)
     if mark == now:
@@ -122,7 +125,16 @@ def _live(request: Request, trials: Trials, name: str, door: Door, mark: str) ->
 def mark_of(view: PublicView) -> str:
     """A short name of what is shown. It is made from public things alone, unlike the number of events, which would
     tell when outcomes come in."""
-    shown = (view.state, view.recruiting, view.stage, view.assigned, len(view.releases), view.explanation, view.verdict)
+    shown = (
+        view.state,
+        view.recruiting,
+        view.stage,
+        view.assigned,
+        view.relabelled,
+        len(view.releases),
+        view.explanation,
+        view.verdict,
+    )
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
@@ -132,7 +144,7 @@ def _json_file(trials: Trials, name: str) -> Response:
     return Response(text, media_type="application/json", headers=headers)
 
 
-def _shown(view: PublicView, door: Door) -> dict[str, Any]:
+def _shown(view: PublicView, door: Entrance) -> dict[str, Any]:
     labels = view.labels
     return {
         "view": view,
@@ -150,6 +162,10 @@ def _shown(view: PublicView, door: Door) -> dict[str, Any]:
         "differences": differences_said(view),
         "differences_mean": DIFFERENCES_MEAN,
         "coins": coins_said(view),
+        "mended": mended_said(view),
+        "dates": dates_said(view),
+        "outcome": outcome_said(view.design),
+        "several": figures.foreseen_by_nobody(view),
         "timeline": Markup(figures.timeline_figure(view)),
         "timeline_said": figures.timeline_said(view),
         "ledger": ledger_of(view),

@@ -41,7 +41,7 @@ from bestarm.trial.audit.noise import (
 )
 from bestarm.trial.audit.replay import Replayed, replay
 from bestarm.trial.audit.script import visits_of
-from bestarm.trial.audit.watched import Clock, WatchedTrial
+from bestarm.trial.audit.watched import MovedClock, WatchedTrial
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.identity import KEY_BYTES
 
@@ -109,7 +109,7 @@ def black_box(
 ) -> tuple[list[Looked], str | None]:
     """Examine the noise of a trial with these rules; what was found, and whose samplers drew it."""
     key = secrets.token_bytes(KEY_BYTES)
-    trial = WatchedTrial.begin(MemoryStore(), rules, key, noise, Clock(), seed)
+    trial = WatchedTrial.begin(MemoryStore(), rules, key, noise, MovedClock(), seed)
     design, source = rules.design, trial.mechanism.terms().get("sampler")
     each = promised_per_outcome(design)
     if each is None:

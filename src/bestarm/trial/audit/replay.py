@@ -25,7 +25,7 @@ from bestarm.storage.events import canonical
 from bestarm.trial.audit import script
 from bestarm.trial.audit.accounts import Accounts
 from bestarm.trial.audit.script import ASK, CORRECT, GUESS, LOOK, PAUSE, RESUME, TELL, WITHDRAW, Act, Table
-from bestarm.trial.audit.watched import START, Clock, Drawn, WatchedTrial
+from bestarm.trial.audit.watched import START, Drawn, MovedClock, WatchedTrial
 from bestarm.trial.fold import Rules
 from bestarm.trial.identity import KEY_BYTES, assignment_number
 from bestarm.trial.verify_public import verify_public
@@ -80,7 +80,7 @@ class Run:
     ) -> None:
         self.design = rules.design
         self._rules = rules
-        self.clock = Clock()
+        self.clock = MovedClock()
         self.trial = WatchedTrial.begin(store, rules, chances.key, noise, self.clock, chances.seed)
         self.trial.watched.forced = forced
         self.accounts = Accounts(self.design)

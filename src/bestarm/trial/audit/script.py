@@ -33,14 +33,14 @@ REPORTS: Final = (TELL, CORRECT, WITHDRAW, GUESS)
 
 
 @dataclass(frozen=True)
-class Row:
+class Visit:
     """One person's outcomes at one visit: on each arm, as first reported and as corrected."""
 
     outcomes: tuple[Fraction, ...]
     corrected: tuple[Fraction, ...]
 
 
-Table: TypeAlias = Sequence[Sequence[Row]]
+Table: TypeAlias = Sequence[Sequence[Visit]]
 """Person n's visits; as many for each as the design allows contributions, and no more than `MOST_VISITS`."""
 MOST_VISITS: Final = 3
 
@@ -59,7 +59,7 @@ class Act:
     """The commit fails, and it is done again."""
 
 
-def table_of(design: Design, people: int, rng: random.Random) -> list[list[Row]]:
+def table_of(design: Design, people: int, rng: random.Random) -> list[list[Visit]]:
     """A table of outcomes: many at either end of the scale, some between where the design takes them."""
 
     def outcome() -> Fraction:
@@ -67,16 +67,16 @@ def table_of(design: Design, people: int, rng: random.Random) -> list[list[Row]]
             return design.outcomes.low if rng.random() < 0.5 else design.outcomes.high
         return design.outcomes.low + design.outcomes.width * Fraction(rng.randrange(1, 1000), 1000)
 
-    def row() -> Row:
-        return Row(tuple(outcome() for _ in design.arms), tuple(outcome() for _ in design.arms))
+    def row() -> Visit:
+        return Visit(tuple(outcome() for _ in design.arms), tuple(outcome() for _ in design.arms))
 
     return [[row() for _ in range(visits_of(design))] for _ in range(people)]
 
 
-def turned(design: Design, visits: Sequence[Row]) -> list[Row]:
+def turned(design: Design, visits: Sequence[Visit]) -> list[Visit]:
     """The same person with the opposite outcomes, as far away as they can be from those at the ends of the scale."""
     total = design.outcomes.low + design.outcomes.high
-    return [Row(tuple(total - x for x in row.outcomes), tuple(total - x for x in row.corrected)) for row in visits]
+    return [Visit(tuple(total - x for x in row.outcomes), tuple(total - x for x in row.corrected)) for row in visits]
 
 
 def visits_of(design: Design) -> int:

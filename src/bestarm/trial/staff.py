@@ -1,0 +1,122 @@
+"""What staff see of their own work: who holds which assignment, whose outcomes are awaited, what holds a release up.
+
+None of it is public: whether an outcome is recorded is confidential, and what it is nobody can look up at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from bestarm.codes import another_number, code_of, slips_of
+from bestarm.storage.contract import Assignment, Reading
+from bestarm.trial import identity
+from bestarm.trial.answers import HeldAssignment, HoldUp, OpenAssignment, StaffStatus
+from bestarm.trial.fold import HOUR, Fold
+from bestarm.trial.identity import Participant
+from bestarm.trial.moments import moment
+
+MOST_NEAR: Final = 5
+"""Near matches that are named."""
+MOST_NAMED: Final = 10
+"""Assignments that are named where a release is held up."""
+MOST_TRIED: Final = 10_000
+"""Slips that are tried against the keyed hashes."""
+
+
+@dataclass(frozen=True)
+class Staff:
+    """One trial for those who work on it, at one moment."""
+
+    reading: Reading
+    fold: Fold
+    at: int
+
+    def find(self, who: str | Participant) -> list[HeldAssignment]:
+        """The assignments of a participant, or the one of an id; none if there is nobody such."""
+        books, design = self.reading, self.fold.rules.design
+        if isinstance(who, Participant):
+            code = code_of(who.code, design.codes)
+            return [self.held(one) for one in self.fold.held(identity.pseudonym(books.key, code))]
+        found = books.assignment(identity.assignment_number(books.key, who))
+        if found is None:
+            raise identity.no_such_assignment()
+        return [self.held(found)]
+
+    def near(self, subject: object) -> list[str]:
+        """Codes like this one that somebody in the trial has, the likeliest first: other numbers of a series last.
+
+        Only keyed hashes of codes are kept, so the slips that people make are tried one by one.
+        """
+        key = self.reading.key
+        code = code_of(subject, self.fold.rules.design.codes)
+        tried = {identity.pseudonym(key, slip): slip for slip in islice(slips_of(code), MOST_TRIED)}
+        known = {one.subject for one in self.reading.held_by_any(list(tried)) if one.state != "voided"}
+        near = [slip for hashed, slip in tried.items() if hashed in known]
+        return sorted(near, key=lambda slip: another_number(code, slip))[:MOST_NEAR]
+
+    def held(self, assignment: Assignment) -> HeldAssignment:
+        """An assignment as staff see it."""
+        fold, state = self.fold, assignment.state
+        return HeldAssignment(
+            id=identity.assignment_id(self.reading.key, assignment.number),
+            arm=fold.rules.design.arms[assignment.arm],
+            stage=assignment.stage,
+            assigned_at=moment(assignment.at),
+            due_at=self._due_at(assignment),
+            told=state in ("told", "late"),
+            late=state == "late",
+            withdrawn=state == "withdrawn",
+            voided=state == "voided",
+            changeable=state != "voided" and not fold.due(assignment, self.at),
+            voidable=fold.may_void(assignment, self.at) is None,
+        )
+
+    def awaited(self) -> list[OpenAssignment]:
+        """Outcomes that are missing, the most urgent first: what holds a release up, then what is due first, then what
+        is oldest. Once its stage is released an outcome is awaited no more."""
+        found = [self._open(one) for one in self._unresolved()]
+        return sorted(found, key=lambda one: (not one.holds_up, one.due_at or one.assigned_at))
+
+    def status(self) -> StaffStatus:
+        """What there is to do."""
+        awaited = self.awaited()
+        return StaffStatus(len(awaited), tuple(one.id for one in awaited if one.overdue), self.hold_up())
+
+    def hold_up(self) -> HoldUp | None:
+        """What the next release waits for; None if it waits for the clock, or for nobody."""
+        book = self.fold.book
+        if book.state == "stopped" or self.fold.rules.follow_up is not None or book.released >= book.closed:
+            return None
+        stage = self.fold.next_to_release()
+        missing = [one for one in self._unresolved() if one.stage == stage.number]
+        if not missing:
+            return None
+        named = tuple(identity.assignment_id(self.reading.key, one.number) for one in missing[:MOST_NAMED])
+        days = (self.at - missing[0].at) // (24 * HOUR)
+        return HoldUp(stage.number, len(missing), moment(missing[0].at), named, days)
+
+    def _unresolved(self) -> Iterator[Assignment]:
+        if self.fold.book.state == "stopped":
+            return
+        for one in self.reading.assignments():
+            if one.state == "open" and self.fold.expect_stage(one.stage).releases is None:
+                yield one
+
+    def _open(self, one: Assignment) -> OpenAssignment:
+        waits = self.fold.rules.follow_up is None and self.fold.expect_stage(one.stage).size is not None
+        return OpenAssignment(
+            id=identity.assignment_id(self.reading.key, one.number),
+            arm=self.fold.rules.design.arms[one.arm],
+            assigned_at=moment(one.at),
+            due_at=self._due_at(one),
+            stage=one.stage,
+            holds_up=waits,
+            overdue=self.fold.due(one, self.at),
+        )
+
+    def _due_at(self, one: Assignment) -> str | None:
+        follow_up = self.fold.rules.follow_up
+        return None if follow_up is None else moment(one.at + follow_up)
