@@ -35,6 +35,7 @@ from bestarm.policy.stages import (
 from bestarm.rules import rule
 from bestarm.simulation.clock import NEVER, come, day_of, due_after, is_before, next_after
 from bestarm.simulation.driver import DEADLOCK, check_arm, check_weights, checked_size, split, toss
+from bestarm.simulation.people import count_against
 
 if TYPE_CHECKING:
     start: Callable[..., Any]
@@ -168,6 +169,7 @@ def stage_by_stage(
                     raise ValueError(NO_SUCH_STAGE)
                 round_weights(stages.openings, slot)
                 enter_opening(stages)
+                count_against(world, stages.openings.champion[slot])
                 sums[slot, :] = 0.0
                 target = stages.openings.planned[slot]
             newest = newest_slot(stages)

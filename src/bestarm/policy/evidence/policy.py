@@ -25,7 +25,16 @@ from bestarm.policy.evidence.memory import (
 from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled
 from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look, reshape
 from bestarm.policy.record import FloatArray, IntArray
-from bestarm.policy.stages import Openings, Stages, is_open, new_stages, newest_slot
+from bestarm.policy.stages import (
+    Openings,
+    Stages,
+    against_rival,
+    difference_for,
+    is_open,
+    new_stages,
+    newest_slot,
+    valid_people,
+)
 from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
 
@@ -180,10 +189,9 @@ def payoff(
     pivot = placed.prospect.pivot
     cash = placed.prospect.cash
     if stages.openings.difference[slot] == 1:
-        value = values[0] if stages.openings.champion[slot] == a else -values[0]
-        gain = log_joint(bet, pivot, sizes, (value, 0.0))
+        gain = log_joint(bet, pivot, sizes, (difference_for(stages, slot, a, b, float(values[0])), 0.0))
     else:
-        gain = log_joint(bet, pivot, sizes, (values[a], values[b]))
+        gain = log_joint(bet, pivot, sizes, (values[a], against_rival(stages, slot, b, float(values[b]))))
     return cash + (1.0 - cash) * math.exp(min(gain, MOST_CAP))
 
 
@@ -246,6 +254,9 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
     gained = state.scratch.gained
     first = memory.people[best_but(memory, -1)] == 0.0
     contend(constants, memory, state.scratch.champions, state.scratch.shares)
+    if constants.against:
+        state.scratch.champions[:] = -1
+        state.scratch.champions[0] = stages.openings.champion[slot]
     for b in range(constants.arms):
         gained[b] = 0.0
         if is_in(memory, b) and weights[slot, b] > 0.0:
@@ -256,33 +267,31 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
         a = int(stages.openings.champion[slot])
         for b in range(constants.arms):
             if b != a and weights[slot, b] > 0.0:
-                sizes = (float(stages.size[slot, a]), float(stages.size[slot, b]))
+                sizes = (valid_people(stages, slot, a), valid_people(stages, slot, b))
                 learn_difference(memory, constants.law, a, b, sizes, float(values[0]))
     else:
         if first:
             expect_alike(constants, memory, stages, slot, values)
         for arm in range(constants.arms):
             if weights[slot, arm] > 0.0:
-                learn_sum(memory, constants.law, arm, float(stages.size[slot, arm]), float(values[arm]))
+                learn_sum(memory, constants.law, arm, valid_people(stages, slot, arm), float(values[arm]))
     strike_out(constants, memory)
 
 
 @rule
-def expect_alike(
-    constants: CoinConstants, memory: Memory, stages: Stages, slot: int, values: FloatArray
-) -> None:
+def expect_alike(constants: CoinConstants, memory: Memory, stages: Stages, slot: int, values: FloatArray) -> None:
     """What is believed of the arms before their first sums are learnt: all at the level of these, and as different
     from each other as the sums are beyond their errors, but not less than a little."""
     seen = 0.0
     total = 0.0
     for arm in range(constants.arms):
-        seen += stages.size[slot, arm]
+        seen += valid_people(stages, slot, arm)
         total += values[arm]
-    level = min(max(total / seen, 0.0), 1.0)
+    level = min(max(total / max(seen, 1.0), 0.0), 1.0)
     sampling = outcome_variance(level, seen)
     apart = 0.0
     for arm in range(constants.arms):
-        size = max(float(stages.size[slot, arm]), 1.0)
+        size = max(valid_people(stages, slot, arm), 1.0)
         apart += (values[arm] / size - level) ** 2 - (sampling * size + constants.noise) / (size * size)
     least = (constants.law.slope * constants.tuning.prior_spread) ** 2
     for arm in range(constants.arms):
