@@ -104,13 +104,12 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
 
 @rule(inline=False)
 def extent(state: Coin, constants: CoinConstants, people: int) -> int:
-    """The size that the plan would now give a stage, but not much more than it was planned for: its weights, its form
-    and its bets were meant for that, and a stage that opens afresh has better ones."""
+    """The size that the plan would now give a stage, but not more than it was planned for: its weights, its form and
+    its bets were meant for that, and a stage that opens afresh has better ones."""
     scratch = state.scratch
     count_enrolled(state)
     people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.views, scratch.size).people
-    planned = float(state.stages.openings.planned[newest_slot(state.stages)])
-    return int(min(people_now, constants.tuning.stretch * planned))
+    return int(min(people_now, float(state.stages.openings.planned[newest_slot(state.stages)])))
 
 
 @rule

@@ -110,7 +110,7 @@ def look(
     spread = spread_between(memory, a, b)
     total = 0.0
     for i in range(constants.gaps.size):
-        views.gap[i] = max(ahead + (constants.gaps[i] - tuning.lean) * spread, tuning.least_gap * spread)
+        views.gap[i] = max(ahead + constants.gaps[i] * spread, tuning.least_gap * spread)
         views.weight[i] = nats_per_pair(constants, views.gap[i], variance) ** -thrift
         total += views.weight[i]
     for i in range(constants.gaps.size):

@@ -23,21 +23,19 @@ class Tuning(NamedTuple):
     """The same afterwards, if the first sums differ by no more than their errors."""
 
     # Bets
-    cash: float = 0.08
+    cash: float = 0.05
     """Share of the wealth that is never staked."""
-    doubt: float = 0.3
+    doubt: float = 0.5
     """Share that is kept where a champion does not lead at all; a lead of so many standard deviations reduces it."""
-    doubt_lead: float = 1.0
-    lean: float = 0.0
-    """Standard deviations by which differences are taken smaller than believed when bets are chosen."""
+    doubt_lead: float = 1.5
     thrift: float = 0.1
     """How far a nat counts for more where the difference is small: 0 not at all, 1 as much as it needs more people."""
     deepest: float = 4.0
     """Nats that an arm's wealth may lose before most of it is kept in cash."""
     most_cash: float = 0.8
     """Share that is kept then."""
-    aim: float = 0.25
-    """Nats beyond the line that each part of a mixture aims at, since not all of them get there."""
+    aim: float = 0.14
+    """Nats beyond the line that a bet aims at, since it is chosen for sizes that are not quite met."""
     least_aim: float = 0.05
     """Nats that are taken to be missing at least."""
     least_gap: float = 0.15
@@ -70,13 +68,13 @@ class Tuning(NamedTuple):
     # Sizes
     growth: float = 3.0
     """A stage brings an arm's people to at most this multiple."""
-    least_growth: float = 0.05
+    least_growth: float = 0.03
     """A stage brings an arm at least this share of what it has."""
+    blind_noise: float = 0.15
+    """A stage that opens while outcomes are awaited has so many people that noise adds this share to chance, ..."""
     blind_least: float = 0.12
     blind_most: float = 0.5
-    blind_noise: float = 0.15
-    stretch: float = 1.0
-    """A stage is extended to at most this multiple of what it was planned for."""
+    """... but at least and at most these shares of all that are enrolled."""
     planning_rounds: int = 1
     """Rounds of the search for a bet when sizes are tried out."""
     cover: float = 0.25
