@@ -11,14 +11,18 @@ import typer
 from bestarm.cli.options import (
     Arrivals,
     Base,
+    Colluders,
     Delta,
     Difference,
     Enrol,
     FollowUp,
+    Group,
     Json,
     MaxParticipants,
     Means,
     Missing,
+    PrivacyDelta,
+    PrivacyModel,
     Ramp,
     Seed,
     Trend,
@@ -79,10 +83,11 @@ def simulate(
     seed: Seed = 0,
     jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     max_participants: MaxParticipants = None,
-    privacy: Annotated[
-        str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
-    ] = None,
+    privacy: PrivacyModel = None,
     rho: Annotated[float | None, number_option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
+    privacy_delta: PrivacyDelta = None,
+    group: Group = None,
+    colluders: Colluders = None,
     difference: Difference = None,
     base: Base = None,
     enrol: Enrol = None,
@@ -111,6 +116,9 @@ def simulate(
         delta=delta,
         privacy=privacy,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         difference=difference,
         base=base,
         max_participants=max_participants,
@@ -150,6 +158,8 @@ def promise_in_words(privacy: Privacy) -> str:
     if privacy.budget is None:
         return "no privacy"
     symbol = {"epsilon": "ε", "rho": "ρ"}[str(privacy.measure)]
+    if privacy.shuffling is not None:
+        return f"shuffled {symbol} = {text_of(privacy.budget)}, its δ = {text_of(privacy.shuffling.delta)}"
     return f"{'local ' if privacy.model == 'local' else ''}{symbol} = {text_of(privacy.budget)}"
 
 
