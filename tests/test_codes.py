@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestarm.codes import AS_TYPED, FOLDED, code_of, folded, slips_of
+from bestarm.codes import AS_TYPED, FOLDED, another_number, code_of, folded, slips_of
 from bestarm.errors import InputError
 
 
@@ -91,6 +91,20 @@ def test_a_design_that_names_no_rule_takes_codes_as_they_were_typed() -> None:
 )
 def test_likely_slips_are_tried(typed: str, meant: str) -> None:
     assert meant in set(slips_of(typed))
+
+
+@pytest.mark.parametrize(
+    ("code", "other", "series"),
+    [
+        ("p-001", "p-002", True),
+        ("p-1", "p-001", False),
+        ("p-0o1", "p-001", False),
+        ("7", "17", True),
+        ("a7", "b7", False),
+    ],
+)
+def test_the_next_number_of_a_series_is_told_from_a_slip(code: str, other: str, series: bool) -> None:
+    assert another_number(code, other) == series
 
 
 def test_no_slip_is_tried_twice_nor_the_code_itself_and_long_codes_are_left_alone() -> None:

@@ -7,6 +7,7 @@ are kept, a code that is not known is compared with the others by trying the sli
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
@@ -68,6 +69,16 @@ def slips_of(code: str) -> Iterator[str]:
         if candidate.strip() and candidate not in seen:
             seen.add(candidate)
             yield candidate
+
+
+def another_number(code: str, other: str) -> bool:
+    """Whether two codes differ in a number alone, as those of a series do: p-001 and p-002, but not p-1 and p-001.
+
+    Such a neighbour is most often another person; a letter for a digit hardly ever is.
+    """
+    shapes = [re.sub(r"[0-9]+", "#", one) for one in (code, other)]
+    numbers = [[int(digits) for digits in re.findall(r"[0-9]+", one)] for one in (code, other)]
+    return shapes[0] == shapes[1] and numbers[0] != numbers[1]
 
 
 def _slips(code: str) -> Iterator[str]:

@@ -64,7 +64,16 @@ def create(page: Page, watched: Watched) -> None:
     expect(page.get_by_label("Arms, one a line")).to_have_value("\n".join(MEANS))
     expect(page.get_by_label("Privacy budget")).to_have_value("1")
     page.get_by_label("Name").fill("Pain relief")
+    page.get_by_label("What is measured, in words").fill("pain gone after 30 minutes")
+    page.get_by_role("radio", name="Whenever it comes").check()
     watched.picture("new-trial")
+    page.get_by_role("button", name="Read it back to me").click()
+    expect(page.get_by_text("Three arms are compared: placebo, 5 mg and 10 mg.")).to_be_visible()
+    expect(page.get_by_text("holds up every later release")).to_be_visible()
+    watched.picture("new-trial-review")
+    page.get_by_role("button", name="Change something").click()
+    expect(page.get_by_label("Arms, one a line")).to_have_value("\n".join(MEANS))
+    page.get_by_role("button", name="Read it back to me").click()
     page.get_by_role("button", name="Create the trial").click()
     expect(page.get_by_text("The trial is created")).to_be_visible()
     expect(page.get_by_text("No total has been released yet")).to_be_visible()
@@ -73,15 +82,29 @@ def create(page: Page, watched: Watched) -> None:
 
 def enrol_by_hand(page: Page, subject: str) -> tuple[str, str]:
     """Enrol one participant with the keyboard alone: assignment and arm."""
-    page.get_by_label("Participant", exact=True).fill(subject)
+    look_up_by_hand(page, subject)
+    enrol = page.get_by_role("button", name=f"Enrol {subject}")
+    expect(enrol).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_text(f"{subject} gets")).to_be_visible()
+    return given(page)
+
+
+def look_up_by_hand(page: Page, who: str) -> None:
+    """Look somebody up with the keyboard alone."""
+    page.get_by_label("Participant", exact=True).fill(who)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/desk/find*")
+
+
+def given(page: Page) -> tuple[str, str]:
+    """The assignment and the arm on the page."""
     return page.locator(".given b.id").inner_text(), page.locator(".given .arm").inner_text()
 
 
 def record_by_hand(page: Page, assignment: str, outcome: str) -> None:
     """Record an outcome: look at it once more, then confirm."""
-    page.get_by_label("Assignment", exact=True).fill(assignment)
+    page.get_by_label("Participant or assignment").fill(assignment)
     page.get_by_role("radio", name=outcome).check()
     page.get_by_role("button", name="Check and record").click()
     expect(page.get_by_text("Nothing has been recorded yet.")).to_be_visible()
@@ -113,7 +136,7 @@ def late_by_hand(page: Page, server: Server, client: ba.Client) -> None:
     short.end("the drug was recalled")
     page.goto(f"{server.url}/trials/Short/desk")
     expect(page.get_by_text("the drug was recalled")).to_be_visible()
-    record_by_hand(page, assignment, "0 no success")
+    record_by_hand(page, assignment, "No success")
     expect(page.locator("#outcome").get_by_role("status")).to_contain_text("too late to count")
 
 
@@ -132,25 +155,28 @@ def test_from_plan_to_report(server: Server, browser: Browser, tmp_path: Path) -
     page.get_by_role("link", name="Desk", exact=True).click()
     first, arm = enrol_by_hand(page, "p-001")
     watched.picture("desk")
-    assert enrol_by_hand(page, "p-001") == (first, arm), "asking again shows the same"
+    look_up_by_hand(page, "P-001 ")
+    expect(page.get_by_text("is in the trial and has")).to_be_visible()
+    assert given(page) == (first, arm), "looking up shows the same"
     second, _ = enrol_by_hand(page, "p-002")
     third, _ = enrol_by_hand(page, "p-003")
     expect(page.locator("#awaited .count")).to_have_text("3")
-    page.get_by_label("Assignment", exact=True).fill(first)
-    page.get_by_role("radio", name="1 success").check()
+    page.get_by_label("Participant or assignment").fill(first)
+    page.get_by_role("radio", name="Success (1)").check()
     page.get_by_role("button", name="Check and record").click()
     watched.picture("desk-review")
     page.get_by_role("button", name="Change").click()
-    expect(page.get_by_label("Assignment", exact=True)).to_have_value(first)
-    record_by_hand(page, first, "1 success")
+    expect(page.get_by_label("Participant or assignment")).to_have_value(first)
+    record_by_hand(page, first, "Success (1)")
     expect(page.get_by_role("status")).to_contain_text("Recorded")
 
     server.kill()
     server.start()
     page.goto(f"{server.url}/trials/Pain relief/desk")
     expect(page.locator("#awaited .count")).to_have_text("2")
-    assert enrol_by_hand(page, "p-001")[0] == first, "the restart forgot nothing"
-    record_by_hand(page, first, "1 success")
+    look_up_by_hand(page, "p-001")
+    assert given(page)[0] == first, "the restart forgot nothing"
+    record_by_hand(page, first, "Success (1)")
     expect(page.locator("#outcome").get_by_role("status")).to_contain_text("Already recorded")
 
     page.get_by_role("link", name="Access").click()
@@ -214,6 +240,8 @@ def test_every_page_fits_a_phone_and_can_be_reached_by_keyboard(server: Server, 
     assert watched.fits()
     watched.picture("phone-desk", whole=False)
     page.keyboard.type("p-100")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Enrol p-100")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_text("p-100 gets")).to_be_visible()
     page.get_by_label("Record the outcome of assignment 1-").press("Enter")

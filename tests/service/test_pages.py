@@ -105,8 +105,19 @@ def test_forms_from_elsewhere_are_refused(service: Service) -> None:
 def test_every_form_that_changes_something_checks_where_it_comes_from(service: Service) -> None:
     service.create()
     browser = service.browser("admin")
-    paths = ["/new-trial", "/access/tokens", "/access/views", "/access/end", "/sign-out", "/trials/dose/manage"]
-    paths += [f"/trials/dose/desk/{what}" for what in ("assign", "review", "record", "correct", "withdraw")]
+    paths = [
+        "/new-trial",
+        "/new-trial/create",
+        "/access/tokens",
+        "/access/views",
+        "/access/end",
+        "/sign-out",
+        "/trials/dose/manage",
+    ]
+    paths += [
+        f"/trials/dose/desk/{what}"
+        for what in ("find", "assign", "review", "record", "correct", "withdraw", "relabel", "void", "awaited")
+    ]
     for path in paths:
         assert browser.post(path, data={}).status_code == 403, path
         assert service.http.post(path, data={}).status_code == 303, path
@@ -139,13 +150,49 @@ def test_creating_a_trial_and_what_is_wrong_with_it(service: Service) -> None:
     assert wrong.status_code == 422
     assert "between 0 and 1" in words(wrong)
     assert 'value="first"' in wrong.text
-    assert "whole number" in words(send(browser, "/new-trial", **fields | {"max_participants": "many"}))
-    made = send(browser, "/new-trial", **fields | {"follow_up": "30d", "max_participants": "100"})
+    assert "whole number" in words(send(browser, "/new-trial", **fields | {"cap": "yes", "max_participants": "many"}))
+    chosen = fields | {"after": "2", "unit": "w", "cap": "yes", "max_participants": "100", "missing": "value"}
+    chosen |= {"imputed": "1", "what": "pain gone after 30 minutes"}
+    read = send(browser, "/new-trial", **chosen)
+    for said in (
+        "Three arms are compared: a, b and c.",
+        "An outcome is one of two: pain gone after 30 minutes. 1 is a success, 0 is none.",
+        "in at most 10 of 100 such trials",
+        "at most 1.65 times likelier",
+        "An outcome is due 14 days after enrolment. Whoever has none by then, or drops out, counts as 1.",
+        "At most 100 participants are enrolled",
+        "Nothing has been created yet",
+    ):
+        assert said in words(read)
+    assert service.app.state.trials.names() == []
+    assert 'value="2"' in send(browser, "/new-trial", **chosen | {"change": "1"}).text
+    kept = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', read.text))
+    made = send(
+        browser, "/new-trial/create", **{name: unescape(value) for name, value in kept.items() if name != "csrf"}
+    )
     assert made.headers["location"] == "/trials/first?created=yes"
     design = service.app.state.trials.find("first").design
     assert design.arms == ("a", "b", "c")
-    assert design.follow_up == 30 * 86400
+    assert design.follow_up == 14 * 86400
+    assert design.max_participants == 100
+    assert design.withdrawal == "impute:1"
     assert "already a trial" in words(send(browser, "/new-trial", **fields))
+    assert "already a trial" in words(send(browser, "/new-trial/create", **fields))
+
+
+def test_a_trial_without_a_follow_up_is_warned_about(service: Service) -> None:
+    browser = service.browser("admin")
+    assert 'name="after" inputmode="numeric" value="30"' in browser.get("/new-trial").text
+    carried = browser.get("/new-trial?follow_up=12h&max_participants=500&difference=0.1").text
+    assert 'value="12"' in carried
+    assert 'value="500"' in carried
+    fields = {"name": "first", "arms": "a\nb", "algorithm": "dp-se", "due": "whenever"}
+    assert "holds up every later release" in words(send(browser, "/new-trial", **fields))
+    assert "holds up" not in words(send(browser, "/new-trial", **fields | {"due": "after"}))
+    read = {"name": "x", "dry_run": True} | DESIGN
+    answer = service.call("POST", "/trials", service.token("admin"), read).json()
+    assert any("holds up" in said for said in answer["cautions"])
+    assert service.app.state.trials.names() == []
 
 
 def test_the_desk_assigns_reviews_records_and_corrects(service: Service) -> None:
@@ -170,7 +217,7 @@ def test_the_desk_assigns_reviews_records_and_corrects(service: Service) -> None
     again = send(browser, f"{desk}/record", desk, assignment=assignment, outcome="1")
     assert "Already recorded" in words(again)
     other = send(browser, f"{desk}/record", desk, assignment=assignment, outcome="0")
-    assert "different outcome has already been recorded" in words(other)
+    assert "Another outcome is recorded for this participant already" in words(other)
     corrected = send(browser, f"{desk}/correct", desk, assignment=assignment, outcome="0", reason="slip")
     assert "Corrected" in words(corrected)
     assert "needs a reason" in words(send(browser, f"{desk}/correct", desk, assignment=assignment, outcome="0"))
@@ -180,10 +227,10 @@ def test_the_desk_assigns_reviews_records_and_corrects(service: Service) -> None
     send(browser, f"{desk}/assign", desk, subject="p-2")
     waiting = service.app.state.trials.find("dose").open_assignments()[0].id
     assert "has left the trial" in words(send(browser, f"{desk}/withdraw", desk, assignment=waiting))
-    left = words(send(browser, f"{desk}/assign", desk, subject="p-2"))
+    left = words(send(browser, f"{desk}/find", desk, who="p-2"))
     assert "p-2 had" in left
     assert "this participant dropped out" in left
-    assert "Write this number down" not in left
+    assert "Write the assignment down" not in left
 
 
 def test_states_of_a_trial_are_told_apart(service: Service) -> None:

@@ -17,6 +17,7 @@ class Timed(NamedTuple):
     clock: Clock
     longest_step: int
     diary: FloatArray
+    group: int = 1
 
 
 def timed(clock: Clock | None = None, longest_step: int = 2**62, dates: int = 5000) -> Timed:

@@ -77,7 +77,7 @@ def test_a_trial_from_the_command_line(run: Any, place: str, tmp_path: Path) -> 
 
 def test_an_odd_design_is_frozen_with_a_caution(run: Any, sqlite_place: str) -> None:
     given = ["--arms", "a,b", "--delta", "0.05", "--high", "100", "--what", "pain"]
-    given += ["--algorithm", "tests.test_design:ABLE"]
+    given += ["--algorithm", "tests.test_design:ABLE", "--follow-up", "30d"]
     status, made, said = run(
         "create", sqlite_place, "--name", "odd", "--epsilon", "12.5", "--indifference", "60", *given
     )
@@ -148,3 +148,47 @@ def test_bad_input_gets_one_sentence(run: Any, sqlite_place: str, arguments: lis
     assert (status, out) == (2, None)
     assert err.startswith("bestarm: ")
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_dry_run_reads_the_design_back_and_creates_nothing(run: Any, tmp_path: Path) -> None:
+    store = tmp_path / "trials.db"
+    asked = ["create", str(store), "--name", "dose", "--arms", "a,b", "--epsilon", "1", "--delta", "0.05"]
+    status, found, _ = run(*asked, "--dry-run")
+    assert status == 0
+    assert found["dry_run"]
+    assert found["design"]["arms"] == ["a", "b"]
+    assert found["sentences"][0] == "Two arms are compared: a and b."
+    assert any("no follow-up" in said for said in found["cautions"])
+    assert not store.exists()
+    assert run(*asked)[0] == 0
+    assert run(*asked, "--dry-run")[0] == 2, "the name is taken"
+    assert run("delete", str(store), "--name", "dose")[1] == {"status": "deleted"}
+    assert run(*asked)[0] == 0
+    run("ask", str(store), "--name", "dose", "--subject", "p-1")
+    assert run("delete", str(store), "--name", "dose")[0] == 2
+
+
+def test_wrong_codes_from_the_command_line(run: Any, tmp_path: Path) -> None:
+    named = [str(tmp_path / "trials.db"), "--name", "dose"]
+    design = ["--arms", "a,b", "--epsilon", "1", "--delta", "0.05", "--outcomes", "binary", "--algorithm", "uniform"]
+    assert run("create", *named, *design, "--allocation", "fixed")[0] == 0
+    first = run("ask", *named, "--subject", "P-001")[1]
+    assert run("look-up", *named, "--subject", "p-0O1")[1] == {"assignments": [], "near": ["p-001"]}
+    assert run("look-up", *named, "--subject", " p-001")[1]["assignments"][0]["assignment"] == first["assignment"]
+    twice = run("ask", *named, "--subject", "p-0O1")[1]["assignment"]
+    void = ["void", *named, "--assignment", twice, "--duplicate-of", "p-001", "--reason", "entered twice"]
+    assert run(*void)[1] == {"status": "voided"}
+    assert run(*void)[0] == 2
+    wrong = run("ask", *named, "--subject", "p-2x")[1]["assignment"]
+    relabel = ["relabel", *named, "--assignment", wrong, "--subject", "p-2", "--reason", "mistyped"]
+    assert run(*relabel)[1] == {"status": "relabelled"}
+    assert run("tell", *named, "--subject", "P-2", "--outcome", "1")[1] == {"status": "recorded"}
+    assert run("tell", *named, "--outcome", "1")[0] == 2
+    staff = run("status", *named, "--staff")[1]["staff"]
+    assert staff["hold_up"]["assignments"] == [first["assignment"]]
+    assert "staff" not in run("status", *named)[1]
+    file = tmp_path / "outcomes.csv"
+    file.write_text("subject,outcome\np-001,0\n")
+    assert run("tell-csv", *named, "--file", str(file))[1]["rows"][0]["status"] == "recorded"
+    assert run("status", *named, "--staff")[1]["staff"]["hold_up"] is None
+    assert run("verify", *named)[0] == 0

@@ -42,6 +42,7 @@ def test_looking_up_enrols_nobody_and_names_near_codes(sqlite_place: str) -> Non
     trial.ask_many(["P-001", "P-002", "Q-77"])
     assert trial.look_up("p-0O1") == []
     assert trial.near("P-0O1")[0] == "p-001"
+    assert trial.near("p-003") == ["p-001", "p-002"]
     assert trial.near("zebra") == []
     assert sum(trial.status()["assigned"].values()) == 3
     found = trial.look_up("p-002")

@@ -95,44 +95,54 @@ def create(
     allocation: Annotated[
         str, typer.Option("--allocation", metavar="HOW", help="random (unpredictable) or fixed (in order).")
     ] = "random",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and read the design back; create nothing.")
+    ] = False,
     actor: Actor = STAFF,
     as_json: Json = False,
 ) -> None:
     """Create a trial; its design is frozen from here on."""
-    from bestarm.trial.trial import Trial
+    from bestarm.sentences import cautions, sentences
+    from bestarm.trial.trial import Trial, rehearse
 
-    with Trial.create(
-        store,
-        name=name,
-        arms=arms.split(","),
-        epsilon=epsilon,
-        delta=delta,
-        algorithm=algorithm,
-        privacy=privacy,
-        rho=rho,
-        privacy_delta=privacy_delta,
-        group=group,
-        colluders=colluders,
-        outcomes=outcomes,
-        low=low,
-        high=high,
-        lower_is_better=lower_is_better,
-        what=what,
-        difference=difference,
-        max_participants=max_participants,
-        follow_up=follow_up,
-        withdrawal=withdrawal,
-        contributions=contributions,
-        allocation=allocation,
-        actor=actor,
-    ) as trial:
-        design = trial.design
-    caution(design.warnings())
+    given: dict[str, Any] = {
+        "arms": arms.split(","),
+        "epsilon": epsilon,
+        "delta": delta,
+        "algorithm": algorithm,
+        "privacy": privacy,
+        "rho": rho,
+        "privacy_delta": privacy_delta,
+        "group": group,
+        "colluders": colluders,
+        "outcomes": outcomes,
+        "low": low,
+        "high": high,
+        "lower_is_better": lower_is_better,
+        "what": what,
+        "difference": difference,
+        "max_participants": max_participants,
+        "follow_up": follow_up,
+        "withdrawal": withdrawal,
+        "contributions": contributions,
+        "allocation": allocation,
+    }
+    if dry_run:
+        design = rehearse(store, name=name, **given)
+    else:
+        with Trial.create(store, name=name, actor=actor, **given) as trial:
+            design = trial.design
+    caution(cautions(design))
     if as_json:
-        emit_json({"trial": name, "design": design.to_json()})
-        return
-    rows = design.in_words()
-    show_table(f"Trial {name} created; its design is now fixed", ("parameter", "value"), rows, words=2)
+        emit_json(
+            {"trial": name, "design": design.to_json(), "dry_run": dry_run}
+            | ({"sentences": sentences(design), "cautions": cautions(design)} if dry_run else {})
+        )
+    elif dry_run:
+        say(*sentences(design), "Nothing was created.")
+    else:
+        rows = design.in_words()
+        show_table(f"Trial {name} created; its design is now fixed", ("parameter", "value"), rows, words=2)
 
 
 def pause(store: Place, name: Name, reason: Reason = "", actor: Actor = STAFF, as_json: Json = False) -> None:

@@ -142,6 +142,7 @@ class NewTrial(Sent):
     withdrawal: str | None = Field(default=None, max_length=60, description="impute:X or replace.")
     contributions: int | None = Field(default=None, ge=1, le=1000)
     allocation: Literal["random", "fixed"] | None = None
+    dry_run: bool = Field(default=False, description="Check everything and read the design back; create nothing.")
 
 
 class Ask(Sent):
@@ -310,6 +311,13 @@ class TrialInfo(Said):
 
     trial: str
     design: dict[str, Any]
+
+
+class DesignRead(TrialInfo):
+    """A design read back: in sentences, and with what should be thought over."""
+
+    sentences: list[str]
+    cautions: list[str]
 
 
 class TrialList(Said):

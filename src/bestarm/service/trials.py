@@ -22,7 +22,7 @@ from bestarm.trial.answers import Report
 from bestarm.trial.identity import Participant
 from bestarm.trial.public import PublicView
 from bestarm.trial.report import report_of, report_page
-from bestarm.trial.trial import Trial
+from bestarm.trial.trial import Trial, rehearse
 
 FRESH_SECONDS = 1.0
 """A trial whose stages are released by the clock is looked at anew after this long, even if nobody did anything."""
@@ -61,15 +61,18 @@ class Trials:
 
     def create(self, name: str, actor: str, design: dict[str, Any]) -> Trial:
         """Create a trial; `design` holds the arguments of `Trial.create` that were given."""
+        self.rehearse(name, design)
+        Trial.create(self.store, name=name, actor=actor, **design)
+        return self.find(name)
+
+    def rehearse(self, name: str, design: dict[str, Any]) -> Design:
+        """The design that `create` would freeze; everything is checked and nothing created."""
         if not _fits_address(name):
             raise InputError("A trial's name cannot hold a slash or a backslash, nor be a dot or two.")
-        if name in self.store.names():
-            raise InputError("There is already a trial of this name; choose another one.")
         if ":" in str(design.get("algorithm", "")):
             # "module:name" would import code that the server's owner did not choose.
             raise InputError("Over HTTP the algorithm is one of the catalogue; `bestarm algorithms` lists them.")
-        Trial.create(self.store, name=name, actor=actor, **design)
-        return self.find(name)
+        return rehearse(self.store, name=name, **design)
 
     def remove(self, name: str) -> None:
         """Delete a trial that never enrolled anybody."""

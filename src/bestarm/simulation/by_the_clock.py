@@ -166,7 +166,7 @@ def stage_by_stage(
                 if not sound_opening(stages.openings, slot):
                     raise ValueError(NO_SUCH_STAGE)
                 round_weights(stages.openings, slot)
-                least = least_people(stages.openings, slot, world.noise.group)
+                least = least_people(stages.openings, slot, world.group)
                 stages.openings.planned[slot] = max(stages.openings.planned[slot], least)
                 enter_opening(stages)
                 sums[slot, :] = 0.0
@@ -187,7 +187,7 @@ def stage_by_stage(
                 enter_closing(stages)
                 due_at[newest] = due_after(world.clock, now)
         elif stages.progress[CLOSED] > stages.progress[RELEASED]:
-            if not makes_groups(stages, oldest, world.noise.group):
+            if not makes_groups(stages, oldest, world.group):
                 break
             now = max(now, due)
             one_noise = stages.openings.difference[oldest] == 1
@@ -210,7 +210,7 @@ def stage_by_stage(
                 newest = newest_slot(stages)
                 target = max(
                     extent(state, constants, in_stage(stages, newest)),
-                    least_people(stages.openings, newest, world.noise.group),
+                    least_people(stages.openings, newest, world.group),
                 )
                 if may_close(stages) and in_stage(stages, newest) >= target:
                     enter_closing(stages)

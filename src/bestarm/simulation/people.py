@@ -86,6 +86,8 @@ class World(NamedTuple):
     """People that may be drawn together; fewer where means change over time."""
     diary: FloatArray
     """The day on which the run ended, then those of its first releases."""
+    group: int
+    """The fewest people of a sum that may be released."""
 
 
 def world_of(
@@ -104,6 +106,7 @@ def world_of(
         changes or Changes(np.zeros(people.kind.size), 0.0, STEADY, 0.0, 1.0),
         max(1, int(expected / PIECES)) if moves else 2**62,
         np.full(1 + MOST_DATES, math.nan),
+        noise.group,
     )
 
 

@@ -113,9 +113,9 @@ class Fold:
 
     def may_release(self, stage: Stage) -> bool:
         """Whether every sum that the stage would release is over enough people: assignments alone decide that."""
-        sizes = self.sizes(stage)
+        group, sizes = self.rules.design.law.group, self.sizes(stage)
         people = [sizes[arm] for arm in stage.arms]
-        return (sum(people) if stage.difference else min(people)) >= self.rules.design.law.group
+        return group <= 1 or (sum(people) if stage.difference else min(people)) >= group
 
     def ready(self, stage: Stage, at: int) -> bool:
         """Whether the stage whose turn it is may be released: by the clock alone, or once every outcome is known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
 
 from bestarm.errors import InputError
@@ -38,6 +39,11 @@ def assignment_number(key: bytes, text: str) -> int:
         if hmac.compare_digest(check.lower().encode(), right.encode()):
             return int(number)
     raise no_such_assignment()
+
+
+def looks_like_an_id(text: str) -> bool:
+    """Whether this may be an assignment's id: what else is typed may be a code, or an outcome in the wrong field."""
+    return re.fullmatch(r"[0-9]{1,18}-[0-9a-fA-F]{4}", text.strip()) is not None
 
 
 def no_such_assignment() -> InputError:

@@ -256,6 +256,19 @@ def coins_said(view: PublicView) -> str:
     )
 
 
+def mended_said(view: PublicView) -> str:
+    """How often codes were put right and second entries voided, for people to read; nothing if never."""
+    voided = sum(sum(release.voided) for release in view.releases)
+    said = []
+    if view.relabelled:
+        often = "once" if view.relabelled == 1 else f"{view.relabelled:,} times"
+        said.append(f"A code was mistyped and put right {often}; that changes nobody's arm.")
+    if voided:
+        entry = "1 second entry of somebody was" if voided == 1 else f"{voided:,} second entries of somebody were"
+        said.append(f"{entry} voided; each keeps its place and counts against what the trial finds.")
+    return " ".join(said)
+
+
 def differences_said(view: PublicView) -> list[str]:
     """How much the leader is ahead of each rival, for people to read."""
     return [

@@ -16,6 +16,7 @@ from bestarm.trial.public import (
     coins_said,
     differences_said,
     ledger_of,
+    mended_said,
     people_released,
     status_of,
 )
@@ -120,6 +121,8 @@ def _people(view: PublicView) -> str:
     said = coins_said(view)
     kind = "" if view.coins is None or view.coins.ok else ' class="alarm"'
     coins = f"<p{kind}>{escape(said)}</p>" if said else ""
+    mended = mended_said(view)
+    coins += f"<p>{escape(mended)}</p>" if mended else ""
     table = _table(("arm", "assigned", "in releases", "recruiting now"), rows, (1, 2))
     return _section("Participants", table + coins)
 

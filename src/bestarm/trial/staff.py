@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from bestarm.codes import code_of, slips_of
+from bestarm.codes import another_number, code_of, slips_of
 from bestarm.storage.contract import Assignment, Reading
 from bestarm.trial import identity
 from bestarm.trial.answers import HeldAssignment, HoldUp, OpenAssignment, StaffStatus
@@ -46,7 +46,7 @@ class Staff:
         return [self.held(found)]
 
     def near(self, subject: object) -> list[str]:
-        """Codes like this one that somebody in the trial has, the likeliest first.
+        """Codes like this one that somebody in the trial has, the likeliest first: other numbers of a series last.
 
         Only keyed hashes of codes are kept, so the slips that people make are tried one by one.
         """
@@ -54,7 +54,8 @@ class Staff:
         code = code_of(subject, self.fold.rules.design.codes)
         tried = {identity.pseudonym(key, slip): slip for slip in islice(slips_of(code), MOST_TRIED)}
         known = {one.subject for one in self.reading.held_by_any(list(tried)) if one.state != "voided"}
-        return [slip for hashed, slip in tried.items() if hashed in known][:MOST_NEAR]
+        near = [slip for hashed, slip in tried.items() if hashed in known]
+        return sorted(near, key=lambda slip: another_number(code, slip))[:MOST_NEAR]
 
     def held(self, assignment: Assignment) -> HeldAssignment:
         """An assignment as staff see it."""

@@ -422,6 +422,17 @@ def _needs_reason(reason: str) -> None:
         raise InputError("This needs a reason; it is kept in the log.")
 
 
+def rehearse(store: str | Path | Store, *, name: str, **given: Any) -> Design:
+    """The design that `Trial.create` would freeze, with everything checked and nothing written."""
+    design = Design.make(**given)
+    check_name(name)
+    Rules.of(design, resolve(given.get("algorithm", DEFAULT_ALGORITHM)))
+    there = isinstance(store, Store) or "://" in str(store) or Path(store).exists()
+    if there and name in trial_names(store):
+        raise InputError("There is already a trial of this name; choose another one.")
+    return design
+
+
 def trial_names(store: str | Path | Store) -> list[str]:
     """The names of the trials in a store."""
     with _opened(store) as place:

@@ -10,16 +10,17 @@ from typing import Any
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
+from bestarm.sentences import cautions, sentences
 from bestarm.service import schemas
 from bestarm.service.guard import (
     Holder,
-    TrialName,
     TrialsHere,
     TrialToManage,
     TrialToRun,
     TrialToView,
     Viewer,
     WholeAdmin,
+    demand_everything,
 )
 from bestarm.service.problems import documented
 from bestarm.service.reports import report_response
@@ -39,11 +40,14 @@ def list_trials(holder: Viewer, trials: TrialsHere) -> schemas.TrialList:
 
 
 @router.post("", status_code=201, responses=documented(403, 409))
-def create_trial(holder: WholeAdmin, trials: TrialsHere, design: schemas.NewTrial) -> schemas.TrialInfo:
+def create_trial(holder: WholeAdmin, trials: TrialsHere, design: schemas.NewTrial) -> schemas.DesignRead:
     """Create a trial; its design is frozen from here on. For administrators of all trials."""
     given = design.model_dump(exclude_none=True)
-    trial = trials.create(given.pop("name"), holder.actor, given)
-    return schemas.TrialInfo(trial=trial.name, design=trial.design.to_json())
+    name, dry_run = given.pop("name"), given.pop("dry_run")
+    frozen = trials.rehearse(name, given) if dry_run else trials.create(name, holder.actor, given).design
+    return schemas.DesignRead(
+        trial=name, design=frozen.to_json(), sentences=sentences(frozen), cautions=cautions(frozen)
+    )
 
 
 @router.get("/{trial}", responses=SEEN)
@@ -53,9 +57,10 @@ def show_trial(found: TrialToView) -> schemas.TrialInfo:
 
 
 @router.delete("/{trial}", status_code=204, responses=SEEN)
-def delete_trial(holder: WholeAdmin, trials: TrialsHere, trial: TrialName) -> Response:
+def delete_trial(found: TrialToManage, holder: Holder, trials: TrialsHere) -> Response:
     """Delete a trial that never enrolled anybody. For administrators of all trials."""
-    trials.remove(trial)
+    demand_everything(holder)
+    trials.remove(found.name)
     return Response(status_code=204)
 
 

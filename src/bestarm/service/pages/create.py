@@ -1,16 +1,17 @@
-"""Creating a trial, from a plan or from nothing."""
+"""Creating a trial, from a plan or from nothing: a form, the design read back in sentences, and only then the trial."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from bestarm.design import DEFAULT_ALGORITHM
+from bestarm.durations import duration, in_largest_unit
 from bestarm.errors import InputError
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.sentences import cautions, sentences
 from bestarm.service.guard import Fields, FormHolder, PageHolder, TrialsHere, demand_everything
 from bestarm.service.pages.render import render, trial_path
 from bestarm.service.problems import Refusal
@@ -27,13 +28,18 @@ BLANK = {
     "high": "1",
     "better": "more",
     "what": "",
-    "follow_up": "",
+    "due": "after",
+    "after": "30",
+    "unit": "d",
+    "cap": "no",
     "max_participants": "",
-    "withdrawal": "",
+    "missing": "worst",
+    "imputed": "",
     "difference": "0",
     "allocation": "random",
     "algorithm": DEFAULT_ALGORITHM,
 }
+"""What the form holds before anybody typed; a follow-up is proposed, as a trial without one waits for the slowest."""
 LONGEST = 5000
 
 
@@ -42,14 +48,30 @@ def show(request: Request, holder: PageHolder) -> Response:
     """The form; a plan carries its design over in the address."""
     demand_everything(holder)
     given = {key: value[:LONGEST] for key, value in request.query_params.items() if key in BLANK}
-    return _form(request, BLANK | given)
+    return _form(request, BLANK | given | _carried(request))
 
 
 @router.post("/new-trial")
-def create(request: Request, holder: FormHolder, fields: Fields, trials: TrialsHere) -> Response:
-    """Create the trial, or say what is wrong and keep what was typed."""
+def review(request: Request, holder: FormHolder, fields: Fields, trials: TrialsHere) -> Response:
+    """Read the design back, or say what is wrong and keep what was typed; nothing is created yet."""
     demand_everything(holder)
-    values = BLANK | {key: value[:LONGEST] for key, value in fields.items() if key in BLANK}
+    values = _typed(fields)
+    if fields.get("change") is not None:
+        return _form(request, values)
+    try:
+        design = trials.rehearse(values["name"].strip(), _design(values))
+    except (InputError, Refusal) as error:
+        return _form(request, values, str(error))
+    return render(
+        request, "create_review.html", values=values, said=sentences(design), cautions=cautions(design), design=design
+    )
+
+
+@router.post("/new-trial/create")
+def create(request: Request, holder: FormHolder, fields: Fields, trials: TrialsHere) -> Response:
+    """Create the trial that was read back."""
+    demand_everything(holder)
+    values = _typed(fields)
     try:
         trials.create(values["name"].strip(), holder.actor, _design(values))
     except (InputError, Refusal) as error:
@@ -57,34 +79,58 @@ def create(request: Request, holder: FormHolder, fields: Fields, trials: TrialsH
     return RedirectResponse(trial_path(values["name"].strip(), "?created=yes"), 303)
 
 
+def _typed(fields: dict[str, str]) -> dict[str, str]:
+    return BLANK | {key: value[:LONGEST] for key, value in fields.items() if key in BLANK}
+
+
+def _carried(request: Request) -> dict[str, str]:
+    # What a plan says of time and size, in the words of the form.
+    given: dict[str, str] = {}
+    follow_up, most = request.query_params.get("follow_up", ""), request.query_params.get("max_participants", "")
+    if follow_up:
+        try:
+            text = in_largest_unit(duration(follow_up[:20]))
+            given |= {"due": "after", "after": text[:-1], "unit": text[-1]}
+        except InputError:
+            pass
+    return given | ({"cap": "yes"} if most else {})
+
+
 def _form(request: Request, values: dict[str, str], problem: str | None = None) -> Response:
-    algorithms = [a for a in CATALOGUE.values() if a.privacy != ("none",)]
+    algorithms = [a for a in CATALOGUE.values() if a.privacy != ("none",) and not a.needs_base]
     status = 200 if problem is None else 422
     return render(request, "create.html", status, values=values, problem=problem, algorithms=algorithms)
 
 
 def _design(values: dict[str, str]) -> dict[str, Any]:
+    binary = values["outcomes"] == "binary"
     design: dict[str, Any] = {
         "arms": [line.strip() for line in values["arms"].replace(",", "\n").splitlines() if line.strip()],
         "epsilon": values["epsilon"],
         "delta": values["delta"],
         "algorithm": values["algorithm"],
         "outcomes": values["outcomes"],
-        "low": values["low"],
-        "high": values["high"],
+        "low": "0" if binary else values["low"],
+        "high": "1" if binary else values["high"],
         "lower_is_better": values["better"] == "less",
-        "difference": values["difference"] or "0",
+        "difference": values["difference"].strip() or "0",
         "allocation": values["allocation"],
     }
-    for key in ("what", "follow_up", "withdrawal"):
-        if values[key].strip():
-            design[key] = values[key].strip()
-    if values["max_participants"].strip():
+    if values["what"].strip():
+        design["what"] = values["what"].strip()
+    if values["due"] == "after":
+        design["follow_up"] = values["after"].strip() + values["unit"]
+    if values["missing"] == "value":
+        design["withdrawal"] = f"impute:{values['imputed'].strip()}"
+    elif values["missing"] == "replace":
+        design["withdrawal"] = "replace"
+    if values["cap"] == "yes":
         design["max_participants"] = _whole(values["max_participants"])
     return design
 
 
 def _whole(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,18}", text.strip()):
-        raise InputError("The largest number of participants has to be a whole number.")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError("The largest number of participants has to be a whole number.") from None

@@ -29,7 +29,8 @@ def show(request: Request, holder: PageHolder, trials: TrialsHere, access: Acces
     """All trials that the holder reaches."""
     rows = [_row(trials, name) for name in trials.names() if holder.reaches(name)]
     no_token = holder.runs_everything and not any(g.kind == "token" and g.runs_everything for g in access.grants())
-    return render(request, "home.html", rows=rows, no_token=no_token)
+    deleted = request.query_params.get("deleted") == "yes"
+    return render(request, "home.html", rows=rows, no_token=no_token, deleted=deleted)
 
 
 def _row(trials: Trials, name: str) -> ListedTrial:

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bestarm import __version__
+from bestarm.exact import text_of
 from bestarm.service.problems import TITLES, Refusal
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -55,6 +56,11 @@ def listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def capitalised(words: str) -> str:
+    """The words as a sentence begins with them; `capitalize` would make the rest of them small."""
+    return words[:1].upper() + words[1:]
+
+
 def trial_path(name: str, rest: str = "") -> str:
     """The address of a trial's page."""
     return f"/trials/{quote(name, safe='')}{rest}"
@@ -67,7 +73,9 @@ _environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_environment.filters.update(people=people, short=short, age=age, until=until, listed=listed)
+_environment.filters.update(
+    people=people, short=short, age=age, until=until, listed=listed, exactly=text_of, capitalised=capitalised
+)
 _environment.globals.update(version=__version__, trial_path=trial_path)
 
 

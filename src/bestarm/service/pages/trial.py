@@ -24,6 +24,7 @@ from bestarm.trial.public import (
     coins_said,
     differences_said,
     ledger_of,
+    mended_said,
     people_released,
     stage_of,
 )
@@ -122,7 +123,16 @@ def _live(request: Request, trials: Trials, name: str, door: Entrance, mark: str
 def mark_of(view: PublicView) -> str:
     """A short name of what is shown. It is made from public things alone, unlike the number of events, which would
     tell when outcomes come in."""
-    shown = (view.state, view.recruiting, view.stage, view.assigned, len(view.releases), view.explanation, view.verdict)
+    shown = (
+        view.state,
+        view.recruiting,
+        view.stage,
+        view.assigned,
+        view.relabelled,
+        len(view.releases),
+        view.explanation,
+        view.verdict,
+    )
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
@@ -150,6 +160,7 @@ def _shown(view: PublicView, door: Entrance) -> dict[str, Any]:
         "differences": differences_said(view),
         "differences_mean": DIFFERENCES_MEAN,
         "coins": coins_said(view),
+        "mended": mended_said(view),
         "timeline": Markup(figures.timeline_figure(view)),
         "timeline_said": figures.timeline_said(view),
         "ledger": ledger_of(view),

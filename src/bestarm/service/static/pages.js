@@ -44,3 +44,32 @@ document.addEventListener("submit", (event) => {
 window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
+
+// Staff know people by their codes, and the server keeps none: the browser that typed a code shows it again, here alone,
+// until it signs out.
+const KEPT = "bestarm codes ";
+function codesOf(trial) {
+  try { return JSON.parse(localStorage.getItem(KEPT + trial)) || {}; } catch { return {}; }
+}
+function keepCode(given) {
+  const { keep, assignment, code } = given.dataset;
+  if (!code || /^[0-9]+-[0-9a-f]{4}$/i.test(code)) return;
+  try { localStorage.setItem(KEPT + keep, JSON.stringify({ ...codesOf(keep), [assignment]: code })); } catch { /* full, or forbidden */ }
+}
+for (const given of document.querySelectorAll(".given[data-code]")) keepCode(given);
+for (const shown of document.querySelectorAll("[data-code-of]")) {
+  const code = codesOf(shown.dataset.keep)[shown.dataset.codeOf];
+  if (code) shown.replaceChildren(code, Object.assign(document.createElement("span"), { className: "also", textContent: shown.dataset.codeOf }));
+}
+document.querySelector(".who")?.addEventListener("submit", () => {
+  for (const key of Object.keys(localStorage)) if (key.startsWith(KEPT)) localStorage.removeItem(key);
+});
+
+// From "recorded" to the person it was recorded for.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-look-up]");
+  const field = document.getElementById("who");
+  if (!link || !field) return;
+  field.value = link.dataset.lookUp;
+  field.form.requestSubmit();
+});
