@@ -72,7 +72,7 @@ def algorithms(as_json: Json = False) -> None:
 def simulate(
     means: Means,
     algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
+        str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
     ] = "evidence",
     epsilon: Annotated[
         float | None,
@@ -130,7 +130,7 @@ def simulate(
         withdrawal=withdrawal,
         trend=trend,
     )
-    say_if_compiling(scenario.algorithm.name, timed=scenario.timed)
+    say_if_compiling(algorithm, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
         results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
     bound = scenario.lower_bound()
@@ -145,10 +145,10 @@ def simulate(
 
 def say_if_compiling(*names: str, timed: bool = False) -> None:
     """A cold first run takes a while: say why, on stderr."""
-    from bestarm.policy.catalogue import find
+    from bestarm.design import resolve
     from bestarm.simulation.compiled import is_compiled
 
-    cold = [name for name in names if not is_compiled(find(name), timed)]
+    cold = [name for name in names if not is_compiled(resolve(name), timed)]
     if cold:
         tell(f"Compiling {', '.join(cold)}: once on this machine, some seconds each.")
 

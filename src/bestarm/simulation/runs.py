@@ -21,7 +21,6 @@ from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance, Sampled
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
-from bestarm.policy.catalogue import find
 from bestarm.release.models import COIN
 from bestarm.simulation.clock import day_of
 from bestarm.simulation.life import Life
@@ -133,7 +132,7 @@ def make_scenario(
 
     The fixed design is planned with the base rate it will meet, the second best mean, unless another is given.
     """
-    chosen = find(algorithm)
+    chosen = resolve(algorithm)
     if base is None and chosen.needs_base:
         base = sorted(instance.means)[-2]
     design = Design.make(
