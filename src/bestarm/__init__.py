@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
-    from bestarm.planning import Plan, plan
+    from bestarm.planning import OperatingCharacteristics, Plan, operating_characteristics, plan
     from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
     from bestarm.rules import rule
@@ -40,6 +40,8 @@ _HOME = {
     "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
     "rule": "bestarm.rules",
+    "OperatingCharacteristics": "bestarm.planning",
+    "operating_characteristics": "bestarm.planning",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
     "Results": "bestarm.simulation",
@@ -64,6 +66,7 @@ __all__ = [
     "Empirical",
     "InputError",
     "Instance",
+    "OperatingCharacteristics",
     "OperationError",
     "Outcomes",
     "Participant",
@@ -75,6 +78,7 @@ __all__ = [
     "TruncatedNormal",
     "__version__",
     "bounds",
+    "operating_characteristics",
     "plan",
     "rule",
     "simulate",

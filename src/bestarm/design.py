@@ -24,7 +24,7 @@ from bestarm.outcomes import Outcomes
 from bestarm.policy.algorithm import Algorithm, Staged
 from bestarm.policy.catalogue import find
 from bestarm.policy.numbers import Numbers
-from bestarm.release.laws import Law
+from bestarm.release.laws import Law, randomised
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
 
 DEFAULT_ALGORITHM: Final = "evidence"
@@ -200,6 +200,11 @@ class Design:
     def per_outcome(self) -> Privacy:
         """What one outcome may cost."""
         return self.privacy.shared(self.contributions)
+
+    @property
+    def coins_apart(self) -> bool:
+        """Whether people's own coins are what protects them, so that the coins' key is kept apart from the store."""
+        return randomised(self.law)
 
     @property
     def grid(self) -> int:

@@ -13,23 +13,30 @@ from bestarm.cli.options import (
     Base,
     Colluders,
     Delta,
+    Deviation,
     Difference,
     Enrol,
     FollowUp,
     Group,
+    High,
     Json,
+    LawName,
+    Low,
+    LowerIsBetter,
     MaxParticipants,
-    Means,
     Missing,
+    OutcomeKind,
     PrivacyDelta,
     PrivacyModel,
     Ramp,
     Seed,
     Trend,
+    Values,
     Withdrawal,
     number_option,
     parse_means,
     parse_missing,
+    parse_sd,
     whole_option,
 )
 from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
@@ -70,7 +77,9 @@ def algorithms(as_json: Json = False) -> None:
 
 
 def simulate(
-    means: Means,
+    means: Annotated[
+        str | None, typer.Option("--means", metavar="M", help="The arms' mean outcomes, as in 0.95,0.9,0.5.")
+    ] = None,
     algorithm: Annotated[
         str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
     ] = "evidence",
@@ -97,21 +106,38 @@ def simulate(
     missing: Missing = None,
     withdrawal: Withdrawal = None,
     trend: Trend = None,
+    outcomes: OutcomeKind = "binary",
+    low: Low = "0",
+    high: High = "1",
+    lower_is_better: LowerIsBetter = False,
+    values: Values = None,
+    law: LawName = None,
+    sd: Deviation = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write one row a run: FILE.parquet or FILE.csv.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate many trials of one design and say how many people they took and how often they were wrong."""
-    arms = parse_means(means)
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise InputError(f"A table cannot be written to {out.name}; its name must end in .parquet or .csv.")
-    from bestarm.instance import Instance
+    from bestarm.planning.laws import instance_of, read_values
     from bestarm.simulation import make_scenario, run_scenario
 
+    scale, instance = instance_of(
+        None if means is None else parse_means(means),
+        outcomes="unit" if values is not None else outcomes,
+        low=low,
+        high=high,
+        lower_is_better=lower_is_better,
+        law=law,
+        sd=parse_sd(sd),
+        values=None if values is None else read_values(values)[1],
+    )
     scenario = make_scenario(
         algorithm,
-        Instance.bernoulli(arms),
+        instance,
+        outcomes=scale,
         epsilon=epsilon,
         delta=delta,
         privacy=privacy,

@@ -18,8 +18,8 @@ PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
 )
 EVIDENCE = "docs/evidence-proof.md"
-THESIS = "Azize (2024), Privacy-utility trade-offs in sequential decision-making under uncertainty, thesis"
-POSTER = "Azize, Jourdan, Al Marjani and Basu (2025), the poster of DP-TT, NeurIPS 2025"
+LATER = "Azize, Jourdan, Al Marjani and Basu (2024), Differentially private best-arm identification, arXiv:2406.06408"
+POSTER = "Jourdan and Azize (2025), Optimal best arm identification under differential privacy, NeurIPS 2025, poster"
 TOP_TWO = "Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited"
 RELEASED_CODE = "The released code of Azize et al. (2023), which differs from their Algorithm 2"
 
@@ -185,7 +185,7 @@ def adap_tt_star_() -> Batched:
     return Batched(
         name="adap-tt-star",
         summary="AdaP-TT*: AdaP-TT with the transportation cost and threshold of the authors' later work",
-        source=f"{THESIS}, chapter 4",
+        source=LATER,
         proven=True,
         privacy=("pure",),
         constants=adap_tt_star.star_constants,
@@ -240,7 +240,7 @@ def ctb_tt() -> Batched:
         ttucb(),
         name="ctb-tt",
         summary="CTB-TT: TTUCB on answers that every person randomised, local privacy",
-        source=f"{THESIS}, local privacy; TTUCB's threshold on the randomised answers",
+        source=f"{LATER}; TTUCB's threshold on the randomised answers",
         privacy=("local",),
     )
 

@@ -5,7 +5,8 @@ connection that broke, and whoever sees the leftovers of failed commits could av
 shows. Here every coin of one person is read from a stream of bits, HMAC-SHA256 in counter mode under the trial's key,
 that starts at its beginning each time: trying again gives the same bits. Without the key they are fair and independent,
 as far as HMAC-SHA256 is a pseudorandom function: a computational promise (docs/guarantee.md). Whoever has the key can
-compute every coin and undo a randomised answer with it, so the key is as confidential as an outcome.
+compute every coin and undo a randomised answer with it, so under local privacy the key of outcomes' coins is kept apart
+from the store that holds the answers (`bestarm.storage.keys`).
 """
 
 from __future__ import annotations

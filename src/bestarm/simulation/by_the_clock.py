@@ -135,6 +135,8 @@ def batch_by_batch(
     if verdict != UNDECIDED:
         check_arm(verdict, per_arm.size)
     per_arm[:] = record.assigned
+    world.tally[0] = record.total
+    world.tally[1] = record.counted
     world.diary[0] = day_of(world.clock, now)
     return people, verdict, releases, people - record.counted.sum()
 
@@ -153,6 +155,7 @@ def stage_by_stage(
     used = 0
     releases = 0
     target = 0
+    world.tally[:] = 0.0
     now = 0.0
     coming = next_after(rng, world.clock, 0.0)
     verdict = UNDECIDED
@@ -196,6 +199,8 @@ def stage_by_stage(
                 if stages.openings.weights[oldest, arm] > 0.0:
                     if not one_noise:
                         values[arm] = sums[oldest, arm] + blur(rng, world)
+                        world.tally[0, arm] += values[arm]
+                        world.tally[1, arm] += stages.size[oldest, arm]
                     elif arm == stages.openings.champion[oldest]:
                         values[0] += sums[oldest, arm]
                     else:

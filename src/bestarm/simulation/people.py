@@ -86,6 +86,8 @@ class World(NamedTuple):
     """People that may be drawn together; fewer where means change over time."""
     diary: FloatArray
     """The day on which the run ended, then those of its first releases."""
+    tally: FloatArray
+    """All releases of each arm's own sums, added up, and the people in them."""
     group: int
     """The fewest people of a sum that may be released."""
 
@@ -106,6 +108,7 @@ def world_of(
         changes or Changes(np.zeros(people.kind.size), 0.0, STEADY, 0.0, 1.0),
         max(1, int(expected / PIECES)) if moves else 2**62,
         np.full(1 + MOST_DATES, math.nan),
+        np.zeros((2, people.kind.size)),
         noise.group,
     )
 

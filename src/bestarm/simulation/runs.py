@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
+from bestarm.design import DEFAULT_ALGORITHM, Design, Outcomes, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance, Sampled
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
@@ -92,8 +92,10 @@ class Scenario:
         return self.design.max_participants or DEFAULT_MAX_SAMPLES
 
     def lower_bound(self) -> float | None:
-        """What no method can do with less of: `theory.lower_bound` of the instance under this promise."""
+        """What no method can do with less of: `theory.lower_bound`; None for outcomes other than yes and no."""
         design = self.design
+        if not self.instance.binary:
+            return None
         return lower_bound(self.instance.means, design.privacy, float(design.delta), float(design.difference))
 
     def key(self) -> tuple[int, ...]:
@@ -120,6 +122,7 @@ def make_scenario(
     max_participants: int | None = None,
     beta: float = 0.5,
     s: float = 2.0,
+    outcomes: Outcomes | None = None,
     enrol: float | None = None,
     arrivals: str = "constant",
     ramp: str | int | None = None,
@@ -133,8 +136,9 @@ def make_scenario(
     The fixed design is planned with the base rate it will meet, the second best mean, unless another is given.
     """
     chosen = resolve(algorithm)
+    scale = outcomes or Outcomes(binary=instance.binary)
     if base is None and chosen.needs_base:
-        base = sorted(instance.means)[-2]
+        base = scale.mean_in_units(sorted(instance.means)[-2])
     design = Design.make(
         arms=instance.arms,
         delta=delta,
@@ -146,6 +150,9 @@ def make_scenario(
         privacy=privacy,
         algorithm=chosen,
         outcomes="binary" if instance.binary else "unit",
+        low=scale.low,
+        high=scale.high,
+        lower_is_better=scale.lower_is_better,
         difference=difference,
         indifference=indifference,
         base=base,
@@ -279,7 +286,8 @@ def run_scenario(
         rows = _rows_here(scenario, runs, seed, expected, progress)
     else:
         rows = _rows_in_parallel(scenario, runs, seed, expected, jobs, progress)
-    return Results.of(scenario.describe(), scenario.instance, seed, scenario.cap, rows, time.perf_counter() - begin)
+    taken = time.perf_counter() - begin
+    return Results.of(scenario.describe(), scenario.instance, scenario.design, seed, rows, taken, scenario.cap)
 
 
 def _compile(scenario: Scenario) -> None:
@@ -324,6 +332,7 @@ def run_chunk(scenario: Scenario, seed: int, first: int, last: int, max_samples:
         world.diary[:] = math.nan
         rows.counts[row] = run(rng, world, constants, max_samples, rows.per_arm[row])
         rows.days[row] = world.diary[: rows.days.shape[1]]
+        rows.tally[row] = world.tally
     return rows
 
 

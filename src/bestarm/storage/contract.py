@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from bestarm.storage.events import Event
+from bestarm.storage.keys import Keys
 
 AssignmentState: TypeAlias = Literal["open", "told", "late", "withdrawn", "voided"]
 """What became of an assignment: its outcome is awaited, told, told too late to count, or will never come; or it was a
@@ -128,6 +129,8 @@ class Book:
     """Places left by people who withdrew and are to be replaced: (arm, stage), oldest first."""
     repeats: dict[str, list[int]] = field(default_factory=dict)
     """For each actor who told outcomes again: when the current count began, and how many there were since."""
+    began: str | None = None
+    """When the trial was created, as everybody may know it."""
     relabelled: int = 0
     """How often a mistyped code was put right; public."""
 
@@ -238,6 +241,9 @@ class Writing(Reading):
 
 class Store(ABC):
     """A place where trials live."""
+
+    keys: Keys
+    """Where those keys of trials are kept that must not lie in the store itself."""
 
     @abstractmethod
     def names(self) -> list[str]:

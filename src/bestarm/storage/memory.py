@@ -12,6 +12,7 @@ from typing import Any
 from bestarm.errors import InputError, OperationError
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
 from bestarm.storage.events import GENESIS, Event
+from bestarm.storage.keys import KeysInMemory
 
 
 class MemoryBooks(Books):
@@ -203,6 +204,7 @@ class MemoryStore(Store):
     def __init__(self) -> None:
         self._trials: dict[str, Kept] = {}
         self._turn = threading.Lock()
+        self.keys = KeysInMemory()
 
     def names(self) -> list[str]:
         return sorted(self._trials)

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from bestarm.errors import InputError
+from bestarm.storage.keys import keys_beside
 from bestarm.storage.migrate import bring_up_to_date, version_of
 from bestarm.storage.sql import SQLStore
 from bestarm.storage.sql_statements import TRIAL
@@ -28,7 +29,7 @@ class PostgresStore(SQLStore):
             raise InputError("The store's URL cannot be read; it takes postgresql://user@host/database.") from error
         except ModuleNotFoundError as missing:
             raise InputError("PostgreSQL needs its driver; install bestarm[postgres].") from missing
-        super().__init__(engine, address.render_as_string(hide_password=True))
+        super().__init__(engine, address.render_as_string(hide_password=True), keys_beside(None))
         try:
             self._set_up(create)
         except BaseException:

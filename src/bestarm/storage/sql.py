@@ -20,6 +20,7 @@ from bestarm.errors import InputError, OperationError
 from bestarm.storage import schema
 from bestarm.storage.contract import Book, Reading, Store, Writing
 from bestarm.storage.events import GENESIS, canonical
+from bestarm.storage.keys import Keys
 from bestarm.storage.sql_blocks import SQLReading, SQLWriting
 from bestarm.storage.sql_statements import NAMES, TRIAL, book_from
 
@@ -27,8 +28,9 @@ from bestarm.storage.sql_statements import NAMES, TRIAL, book_from
 class SQLStore(Store):
     """A store on any database that SQLAlchemy reaches; its subclasses say how a writer gets its turn."""
 
-    def __init__(self, engine: sa.Engine, place: str) -> None:
+    def __init__(self, engine: sa.Engine, place: str, keys: Keys) -> None:
         self.engine = engine
+        self.keys = keys
         self._place = place
         weakref.finalize(self, _dispose, engine, os.getpid())
 

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from bestarm.errors import InputError, OperationError
 from bestarm.files import claim_private
+from bestarm.storage.keys import keys_beside
 from bestarm.storage.migrate import bring_up_to_date
 from bestarm.storage.sql import SQLStore
 from bestarm.storage.sql_statements import TRIAL
@@ -36,7 +37,7 @@ class SQLiteStore(SQLStore):
         engine = sa.create_engine(f"sqlite:///{file}", connect_args={"timeout": PATIENCE}, hide_parameters=True)
         event.listen(engine, "connect", _set_up)
         event.listen(engine, "begin", _begin)
-        super().__init__(engine, str(path))
+        super().__init__(engine, str(path), keys_beside(file.parent))
         try:
             with self._block(self._begin_writing) as connection:
                 bring_up_to_date(connection)

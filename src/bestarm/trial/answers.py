@@ -29,6 +29,8 @@ class Verdict(Answer):
     by: EndedBy
     caveat: str | None = None
     """What must stand beside the result, if the algorithm's error rate is not proven."""
+    at: str | None = None
+    """When it ended, as everybody may know it."""
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,10 @@ class Status(Answer):
     assigned: dict[str, int]
     relabelled: int
     """How often a mistyped code was put right, in the whole trial."""
+    withdrawn: int | None
+    """How many people withdrew, where the design replaces them and so makes it public; else null."""
+    began: str | None
+    """When the trial was created."""
     releases: tuple[Release, ...]
     estimates: tuple[ArmEstimate, ...]
     evidence: tuple[RivalEvidence, ...]

@@ -14,7 +14,8 @@ from bestarm.design import Design
 from bestarm.errors import OperationError
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Assignment, Book, Books, Stage, Tally
+from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Tally
+from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.course import Opening, Outturn, course_of
 
 MICROSECONDS: Final = 1_000_000
@@ -212,7 +213,7 @@ class Fold:
         self.book.at = at
 
     def _created(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        pass
+        self.book.began = body["time"]
 
     def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
@@ -339,6 +340,11 @@ class Fold:
         values = tuple(value / self.rules.grid for value in body["values"])
         voided = dict(zip(stage.arms, body["voided"], strict=True))
         counts = tuple(voided.get(arm, 0) for arm in range(len(stage.weights)))
+        for arm in stage.arms:
+            tally = self.tally_of(stage.number, arm)
+            if tally.voided != counts[arm]:  # from the public chain alone the numbers are known here first
+                tally.voided = counts[arm]
+                self.books.save_tally(tally)
         self.course.released(stage, Outturn(tuple(self.sizes(stage)), counts, values))
         self._winner = int(self.rules.algorithm.over(self.state, self.rules.constants))
         if self.course.foreseen and self._winner == UNDECIDED:
@@ -355,7 +361,7 @@ class Fold:
 
     def _stopped(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         self.book.state = "stopped"
-        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason")}
+        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason", "time")}
 
     def _paused(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         self.book.state = "paused"
@@ -382,3 +388,11 @@ APPLY: Final = {
     "resumed": Fold._resumed,
 }
 """Every kind of event there is."""
+
+
+def refolded(rules: Rules, reading: Reading) -> Any:
+    """The policy's state derived anew from the log, for a version that keeps it in another layout."""
+    fold = Fold(rules, MemoryBooks(), rules.fresh_state())
+    for event in reading.events():
+        fold.apply(event.kind, event.at, event.body, event.secret)
+    return fold.state

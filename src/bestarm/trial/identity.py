@@ -7,10 +7,17 @@ import hmac
 import re
 from dataclasses import dataclass
 
-from bestarm.errors import InputError
+from bestarm.errors import InputError, OperationError
+from bestarm.storage.contract import Reading
 
 KEY_BYTES = 32
 CHECK_LENGTH = 4
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be a trial's name."""
+    if not name.strip() or len(name) > 100 or not name.isprintable():
+        raise InputError("A trial needs a name of 1 to 100 printable characters.")
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,21 @@ def assignment_number(key: bytes, text: str) -> int:
         if hmac.compare_digest(check.lower().encode(), right.encode()):
             return int(number)
     raise no_such_assignment()
+
+
+def one_of_two(assignment: str | Participant | None, subject: object) -> str | Participant:
+    """Who is meant, by the assignment or by the code."""
+    if (assignment is None) == (subject is None):
+        raise InputError("Say who it is: by the assignment or by the participant's code, one of the two.")
+    return Participant(subject) if assignment is None else assignment
+
+
+def coins_mark(reading: Reading) -> str:
+    """Which key a trial's coins have, where it is kept apart from the store: the first event commits to it."""
+    mark = next((event.body.get("coins") for event in reading.events()), None)
+    if not isinstance(mark, str):
+        raise OperationError("The trial's first event does not say which key its coins have; run verify.")
+    return mark
 
 
 def looks_like_an_id(text: str) -> bool:

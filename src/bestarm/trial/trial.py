@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,17 +21,17 @@ from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
 from bestarm.errors import InputError
 from bestarm.exact import exact
 from bestarm.policy.algorithm import Algorithm
-from bestarm.privacy.coins import PersonalCoins
+from bestarm.privacy.coins import OUTCOME, PersonalCoins
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
 from bestarm.privacy.noise import LiveNoise, live_noise
 from bestarm.storage import open_store
 from bestarm.storage.contract import Assignment, Reading, Store, Writing
 from bestarm.storage.events import PUBLIC_KINDS, SALT_BYTES, Event, chained, chained_publicly
-from bestarm.storage.memory import MemoryBooks
+from bestarm.storage.keys import mark_of
 from bestarm.trial import exchange, identity, outlook
 from bestarm.trial.answers import Asked, HeldAssignment, OpenAssignment, StaffStatus, Verdict, Verification
 from bestarm.trial.desk import Desk
-from bestarm.trial.fold import MICROSECONDS, Fold, Rules
+from bestarm.trial.fold import MICROSECONDS, Fold, Rules, refolded
 from bestarm.trial.identity import Participant
 from bestarm.trial.policy_state import fill, to_bytes
 from bestarm.trial.public import PublicView, ledger_of, status_of
@@ -59,6 +58,7 @@ class Trial:
         self._store = store
         self._rules = rules
         self._key = key
+        self._coin_key: bytes | None = None
         self._clock = clock
         self._door: Mechanism = live_mechanism(rules.design.per_outcome, rules.design.encoding, noise or live_noise())
         self._lock = threading.RLock()
@@ -80,7 +80,7 @@ class Trial:
     ) -> Trial:
         """Create a trial; its design is frozen from here on. `given` is the rest of it, as `Design.make` takes it."""
         design = Design.make(algorithm=algorithm, **given)
-        check_name(name)
+        identity.check_name(name)
         rules = Rules.of(design, resolve(algorithm))
         with _opened(store, create=True) as place:
             trial = cls(place, name, rules, secrets.token_bytes(identity.KEY_BYTES), noise, clock)
@@ -88,14 +88,27 @@ class Trial:
         return trial
 
     def _begin(self, actor: str) -> None:
-        # Adds the trial to its store.
+        # Adds the trial to its store, and first its coins' key to where keys are kept.
         design = self.design.to_json()
-        with self._store.add(self.name, design, self._key) as writing:
-            state = self._rules.fresh_state()
-            created = {"name": self.name, "design": design, "bestarm": __version__, "key": key_mark(self._key)}
-            desk = self._desk(writing, state)
-            desk.emit("created", actor, created | {"time": desk.time()})
-            writing.replace_state(to_bytes(state))
+        created = {"name": self.name, "design": design, "bestarm": __version__, "key": key_mark(self._key)}
+        if self.design.coins_apart:
+            self._coin_key = self._new_coin_key()
+            created["coins"] = mark_of(self._coin_key)
+        try:
+            with self._store.add(self.name, design, self._key) as writing:
+                if self._coin_key is not None:
+                    self._store.keys.keep(self._coin_key)
+                state = self._rules.fresh_state()
+                desk = self._desk(writing, state)
+                desk.emit("created", actor, created | {"time": desk.time()})
+                writing.replace_state(to_bytes(state))
+        except BaseException:
+            if self._coin_key is not None:
+                self._store.keys.drop(mark_of(self._coin_key))
+            raise
+
+    def _new_coin_key(self) -> bytes:
+        return secrets.token_bytes(identity.KEY_BYTES)
 
     @classmethod
     def open(
@@ -140,7 +153,7 @@ class Trial:
         others recorded, it is one only to whoever told the recorded outcome a moment ago; to everybody else a repeated
         tell is answered alike whatever was recorded, is kept in the log, and is limited to a few in an hour.
         """
-        return self.tell_many([(_who(assignment, subject), outcome)], actor, guarded)[0]
+        return self.tell_many([(identity.one_of_two(assignment, subject), outcome)], actor, guarded)[0]
 
     def tell_many(
         self, outcomes: Iterable[tuple[str | Participant, object]], actor: str = STAFF, guarded: bool = False
@@ -168,7 +181,7 @@ class Trial:
     ) -> str:
         """Correct a recorded outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         _needs_reason(reason)
-        value, who = exact(outcome, "The outcome"), _who(assignment, subject)
+        value, who = exact(outcome, "The outcome"), identity.one_of_two(assignment, subject)
         return self._write(lambda desk: desk.correct(self._number(desk, who), value, reason, actor))
 
     def withdraw(
@@ -180,7 +193,7 @@ class Trial:
         subject: object = None,
     ) -> str:
         """Take a subject out by the design's rule: "withdrawn", "already withdrawn", or "late" (stage released)."""
-        who = _who(assignment, subject)
+        who = identity.one_of_two(assignment, subject)
         return self._write(lambda desk: desk.withdraw(self._number(desk, who), reason, actor))
 
     def relabel(self, assignment: str | Participant, subject: object, reason: str, actor: str = STAFF) -> str:
@@ -205,7 +218,7 @@ class Trial:
         Nobody is enrolled by looking. Whether an outcome is recorded is said, and never which.
         """
         with self._for_staff() as staff:
-            return staff.find(_who(assignment, subject))
+            return staff.find(identity.one_of_two(assignment, subject))
 
     def near(self, subject: object) -> list[str]:
         """Codes much like this one that are in the trial, as a mistyped one would be; for staff."""
@@ -288,12 +301,18 @@ class Trial:
 
     def delete(self) -> None:
         """Delete the trial with its log; only one that never enrolled anybody can be."""
+        mark = None
+        if self.design.coins_apart:
+            with self._store.reading(self.name) as reading:
+                mark = identity.coins_mark(reading)
         self._store.remove(self.name)
+        if mark is not None:
+            self._store.keys.drop(mark)
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> Verification:
         """Replay the log from its first event, re-derive every decision, and compare with the books."""
         with self._store.reading(self.name) as reading:
-            return verify(self._rules, reading, progress)
+            return verify(self._rules, reading, self._store.keys, progress)
 
     def close(self) -> None:
         """Let go of the store; the end of a `with` block does so too."""
@@ -352,8 +371,17 @@ class Trial:
                 public_mark = chained_publicly(writing.public_head, public_seq, kind, body)
             writing.append(Event(seq, at, actor, kind, body, secret, salt, mark, public_seq, public_mark))
 
-        deal = partial(PersonalCoins, self._key, self.name)
+        def deal(number: int, purpose: str) -> PersonalCoins:
+            # What is imputed is public, and its coins are no secret of anybody's: releases do not need the other key.
+            apart = self.design.coins_apart and purpose == OUTCOME
+            return PersonalCoins(self._key_of_coins(writing) if apart else self._key, self.name, number, purpose)
+
         return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), deal)
+
+    def _key_of_coins(self, reading: Reading) -> bytes:
+        if self._coin_key is None:
+            self._coin_key = self._store.keys.find(identity.coins_mark(reading))
+        return self._coin_key
 
     def _now(self, reading: Reading) -> int:
         return max(int(self._clock() * MICROSECONDS), reading.book.at)
@@ -397,26 +425,6 @@ class Trial:
         return number
 
 
-def refolded(rules: Rules, reading: Reading) -> Any:
-    """The policy's state derived anew from the log, for a version that keeps it in another layout."""
-    fold = Fold(rules, MemoryBooks(), rules.fresh_state())
-    for event in reading.events():
-        fold.apply(event.kind, event.at, event.body, event.secret)
-    return fold.state
-
-
-def check_name(name: str) -> None:
-    """Refuse what cannot be a trial's name."""
-    if not name.strip() or len(name) > 100 or not name.isprintable():
-        raise InputError("A trial needs a name of 1 to 100 printable characters.")
-
-
-def _who(assignment: str | Participant | None, subject: object) -> str | Participant:
-    if (assignment is None) == (subject is None):
-        raise InputError("Say who it is: by the assignment or by the participant's code, one of the two.")
-    return Participant(subject) if assignment is None else assignment
-
-
 def _needs_reason(reason: str) -> None:
     if not reason.strip():
         raise InputError("This needs a reason; it is kept in the log.")
@@ -425,7 +433,7 @@ def _needs_reason(reason: str) -> None:
 def rehearse(store: str | Path | Store, *, name: str, **given: Any) -> Design:
     """The design that `Trial.create` would freeze, with everything checked and nothing written."""
     design = Design.make(**given)
-    check_name(name)
+    identity.check_name(name)
     Rules.of(design, resolve(given.get("algorithm", DEFAULT_ALGORITHM)))
     there = isinstance(store, Store) or "://" in str(store) or Path(store).exists()
     if there and name in trial_names(store):

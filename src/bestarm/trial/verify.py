@@ -26,6 +26,7 @@ from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, Reading
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
+from bestarm.storage.keys import Keys
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.answers import Misfit, Verification
 from bestarm.trial.desk import OURSELVES, in_fixed_order
@@ -57,10 +58,12 @@ def key_mark(key: bytes) -> str:
     return hmac.new(key, b"bestarm key", hashlib.sha256).hexdigest()
 
 
-def verify(rules: Rules, reading: Reading, progress: Callable[[int, int], None] | None = None) -> Verification:
+def verify(
+    rules: Rules, reading: Reading, keys: Keys, progress: Callable[[int, int], None] | None = None
+) -> Verification:
     """Check the whole log and then the books; names every event that does not fit."""
     books = MemoryBooks()
-    replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key)
+    replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key, keys)
     head = public_head = GENESIS
     count = public_count = 0
     misfits: list[Misfit] = []
@@ -110,10 +113,11 @@ def _chain_faults(event: Event, before: str, seq: int, public_before: str, publi
 class Replay:
     """Checks events one after the other and applies them, for as long as they can be."""
 
-    def __init__(self, fold: Fold, name: str, key: bytes) -> None:
+    def __init__(self, fold: Fold, name: str, key: bytes, keys: Keys) -> None:
         self.fold = fold
         self.name = name
         self.key = key
+        self.keys = keys
         self._lost = False
 
     @np.errstate(divide="raise", invalid="raise")
@@ -166,6 +170,8 @@ class Replay:
         # To HMAC a key and the same key followed by zeros are one.
         if event.body["key"] != key_mark(self.key) or len(self.key) != KEY_BYTES:
             raise Wrong("The trial's key is not the one it was created with.")
+        if self.fold.rules.design.coins_apart and self.keys.spoilt(event.body["coins"]):
+            raise Wrong("The key of the trial's coins is not the one it was created with.")
 
     def opened(self, event: Event) -> None:
         """Nobody could be assigned without this stage, and it is as the policy plans it."""
