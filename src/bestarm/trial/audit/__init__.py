@@ -143,7 +143,9 @@ class Stores:
     def in_a_file(self) -> Store:
         """For one of them: as a trial's own."""
         self.files += 1
-        return open_store(self.folder / f"{self.files}.db", create=True)
+        place = self.folder / str(self.files)  # of its own: runs share their coins, and with them the file of their key
+        place.mkdir()
+        return open_store(place / "trial.db", create=True)
 
 
 def replays_of(rules: Rules, seed: int, noise: LiveNoise | None, progress: Progress | None = None) -> list[Replayed]:
