@@ -31,7 +31,9 @@ def quick_plan(question: Question) -> dict[str, Any]:
     """A plan of the right shape without a simulation."""
     point = {"standard_error": 1.0, "undecided": 0, "regime": "low-privacy"}
     curve = [
-        {"epsilon": e, "expected_samples": 100 / e, "p90_samples": 150 / e, "lower_bound_refined": 40.0} | point
+        {"epsilon": e, "expected_samples": 100 / e, "p90_samples": 150 / e, "lower_bound_refined": 40.0}
+        | ({} if question.life.enrol is None else {"expected_days": 30 / e, "p90_days": 45 / e})
+        | point
         for e in (0.01, 0.1, 1.0, 10.0)
     ]
     return {

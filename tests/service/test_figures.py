@@ -79,3 +79,35 @@ def test_nothing_is_drawn_before_the_first_release(view: PublicView) -> None:
     unknown = [replace(estimate, mean=None, low=None, high=None) for estimate in view.estimates]
     empty = replace(view, releases=[], estimates=unknown, standings=[])
     assert figures.estimates_figure(empty) == figures.evidence_figure(empty) == figures.timeline_figure(empty) == ""
+
+
+def test_an_estimate_past_the_end_of_the_scale_is_shown_at_that_end(view: PublicView) -> None:
+    low = figures.estimates_figure(replace(view, estimates=[replace(view.estimates[0], mean=-0.2), view.estimates[1]]))
+    assert "at most 0" in low
+    assert "-0.2" not in low
+    high = figures.estimates_figure(replace(view, estimates=[replace(view.estimates[0], mean=1.5), view.estimates[1]]))
+    assert "at least 1" in high
+
+
+def test_overlapping_bands_are_explained(view: PublicView) -> None:
+    apart = [replace(e, low=0.4 * e.arm, high=0.4 * e.arm + 0.3) for e in view.estimates]
+    assert "although one arm is shown to be better" not in figures.estimates_said(replace(view, estimates=apart))
+    close = [replace(e, low=0.2 * e.arm, high=0.2 * e.arm + 0.3) for e in view.estimates]
+    assert "although one arm is shown to be better" in figures.estimates_said(replace(view, estimates=close))
+
+
+def test_evidence_is_a_share_and_its_nats_are_a_tooltip(view: PublicView) -> None:
+    drawn = figures.evidence_figure(view)
+    assert re.search(r'<span title="[^"]+ of [^"]+ nats">\d+ %</span>', drawn)
+    assert "nats" not in re.sub(r'title="[^"]*"|aria-label="[^"]*"|<title>.*?</title>', "", drawn)
+
+
+def test_the_next_arm_is_never_named(service: Service, view: PublicView) -> None:
+    alone = replace(view, recruiting={1: 1.0}, state="recruiting")
+    assert "recruiting" not in figures.estimates_figure(alone)
+    assert "recruiting" in figures.estimates_figure(replace(view, recruiting={0: 0.5, 1: 0.5}))
+    trial: Trial = service.app.state.trials.find("dose")
+    page = service.browser("viewer").get("/trials/dose").text
+    assert len(trial.view().recruiting) == 1, "a batch of one arm is being filled"
+    assert "next participant gets this arm" not in page
+    assert 'class="answer"' not in page

@@ -47,10 +47,14 @@ def freeze(identity: str) -> None:
         if asked.id is None or asked.arm is None:
             break
         trial.tell(asked.id, int(rng.random() < MEANS[asked.arm]))
-        if number == 10:
+        if number == 10 and trial.design.privacy.model != "local":  # where no outcome is kept that could be corrected
             trial.correct(asked.id, 1, "slip")
         if number == 20:
             trial.withdraw(asked.id, "moved away")
+        if number == 30:
+            trial.relabel(asked.id, "q-30", "mistyped")
+        if number == 40:
+            trial.void(asked.id, "p-0", "entered twice")
         now[0] += 3600.0
     trial.pause("a holiday")
     trial.resume("back")

@@ -129,6 +129,8 @@ class Book:
     """Places left by people who withdrew and are to be replaced: (arm, stage), oldest first."""
     repeats: dict[str, list[int]] = field(default_factory=dict)
     """For each actor who told outcomes again: when the current count began, and how many there were since."""
+    began: str | None = None
+    """When the trial was created, as everybody may know it."""
     relabelled: int = 0
     """How often a mistyped code was put right; public."""
 

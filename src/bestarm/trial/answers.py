@@ -13,8 +13,9 @@ from bestarm.trial.plain import Answer
 
 State = Literal["recruiting", "waiting", "paused", "stopped"]
 """A trial that waits enrols nobody until outcomes come in."""
-EndedBy = Literal["evidence", "participants", "ended"]
-"""The evidence sufficed, the largest number of participants was reached, or a person ended the trial."""
+EndedBy = Literal["evidence", "participants", "group", "ended"]
+"""The evidence sufficed, the largest number of participants was reached, a stage was too small to be released (shuffled
+privacy), or a person ended the trial."""
 ReleaseKind = Literal["sum", "difference"]
 """Of one arm, or of two, the second taken off the first."""
 
@@ -28,6 +29,8 @@ class Verdict(Answer):
     by: EndedBy
     caveat: str | None = None
     """What must stand beside the result, if the algorithm's error rate is not proven."""
+    at: str | None = None
+    """When it ended, as everybody may know it."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +224,10 @@ class Status(Answer):
     assigned: dict[str, int]
     relabelled: int
     """How often a mistyped code was put right, in the whole trial."""
+    withdrawn: int | None
+    """How many people withdrew, where the design replaces them and so makes it public; else null."""
+    began: str | None
+    """When the trial was created."""
     releases: tuple[Release, ...]
     estimates: tuple[ArmEstimate, ...]
     evidence: tuple[RivalEvidence, ...]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from itertools import pairwise
 from typing import Final
 
 from bestarm.exact import text_of
@@ -67,20 +68,21 @@ def _estimate_row(view: PublicView, estimate: Estimate) -> str:
     label = escape(view.labels[estimate.arm])
     if view.verdict is not None and view.verdict.arm == view.labels[estimate.arm]:
         label = f"<b>{label}</b>"
-    if estimate.arm in view.recruiting:
+    if estimate.arm in view.recruiting and foreseen_by_nobody(view):
         label += _small("recruiting")
     drawn = ['<line x1="0" x2="100%" y1="13" y2="13" class="grid"/>']
     if estimate.mean is None:
         return _row(label, svg(26, "no estimate yet", drawn), _small("no estimate yet"))
     low, high = outcome_range(view)
     colour = colour_class(estimate.arm)
-    said, value = f"estimate {estimate.mean:.3g}", f"{estimate.mean:.3g}"
+    value = on_scale(estimate.mean, low, high)
+    said = f"estimate {value}"
     if estimate.low is not None and estimate.high is not None:
         left, right = share_of(estimate.low, low, high), share_of(estimate.high, low, high)
         place = f'x="{left:.2f}%" y="8" width="{max(right - left, 0.5):.2f}%" height="10" rx="5"'
         drawn.append(f'<rect {place} class="interval {colour}"/>')
         said += f", between {estimate.low:.3g} and {estimate.high:.3g}"
-        value += _small(f"{estimate.low:.2g} to {estimate.high:.2g}")
+        value += _small(f"{max(estimate.low, low):.2g} to {min(estimate.high, high):.2g}")
     drawn.append(f'<circle cx="{share_of(estimate.mean, low, high):.2f}%" cy="13" r="6.5" class="dot {colour}"/>')
     return _row(label, svg(26, said, drawn), value)
 
@@ -96,8 +98,31 @@ def estimates_said(view: PublicView) -> str:
             f"trial at once, with probability at least {confidence} %."
         )
     if any(e.mean is not None and not low <= e.mean <= high for e in view.estimates):
-        said += " Noise can push a dot past the end of the scale; the band allows for that."
+        said += " Noise can push an estimate past the end of the scale; it is then shown at that end."
+    if overlapping(view):
+        said += (
+            " Bands may overlap although one arm is shown to be better: each band allows for an error of its own, "
+            "while the evidence below compares two arms directly."
+        )
     return said
+
+
+def foreseen_by_nobody(view: PublicView) -> bool:
+    """Whether several arms recruit: where only one does, to name it would be to name the next participant's arm."""
+    return len(view.recruiting) > 1
+
+
+def on_scale(mean: float, low: float, high: float) -> str:
+    """An estimate in words: noise can push it past the ends of the scale, where no mean can be."""
+    if mean < low:
+        return f"at most {low:.3g}"
+    return f"at least {high:.3g}" if mean > high else f"{mean:.3g}"
+
+
+def overlapping(view: PublicView) -> bool:
+    """Whether the bands of two arms overlap."""
+    bands = sorted((e.low, e.high) for e in view.estimates if e.low is not None and e.high is not None)
+    return any(left[1] > right[0] for left, right in pairwise(bands))
 
 
 def evidence_figure(view: PublicView) -> str:
@@ -115,14 +140,16 @@ def _evidence_row(rival: str, value: float, needed: float) -> str:
         f'<rect x="0" y="6" width="{min(share * LINE_AT, 100.0):.2f}%" height="14" rx="4" class="evidence {kind}"/>',
         f'<line x1="{LINE_AT}%" x2="{LINE_AT}%" y1="0" y2="26" class="finish"/>',
     ]
-    picture = svg(26, f"{100 * share:.0f} percent of what is needed", drawn)
-    return _row(f"against {escape(rival)}", picture, f"{100 * share:.0f} %" + (_small("enough") if share >= 1 else ""))
+    nats = f"{value:.3g} of {needed:.3g} nats"
+    picture = svg(26, f"{100 * share:.0f} percent of what is needed: {nats}", [f"<title>{nats}</title>", *drawn])
+    said = f'<span title="{nats}">{100 * share:.0f} %</span>' + (_small("enough") if share >= 1 else "")
+    return _row(f"against {escape(rival)}", picture, said)
 
 
 def evidence_said(view: PublicView) -> str:
     """What the bars and the line are."""
     return (
-        "The leading arm is compared with each rival; evidence is counted in nats: 3 nats are odds of about 20 to 1. "
+        "The leading arm is compared with each rival; a bar shows how much of the evidence that is needed is there. "
         "The trial stops when every bar has reached the dashed line; stopping then is wrong with probability at most "
         f"δ = {text_of(view.design.delta)}, however often one has looked."
     )

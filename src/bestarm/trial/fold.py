@@ -68,7 +68,7 @@ class Fold:
         self.rules = rules
         self.books = books
         self.state = state
-        self.course = course_of(rules.algorithm, state, rules.constants)
+        self.course = course_of(rules.algorithm, state, rules.constants, rules.design.law.group)
         self._winner = UNDECIDED
 
     @property
@@ -100,6 +100,8 @@ class Fold:
             return Owed("stopped", arm=self._winner)
         if book.released < book.closed:
             stage = self.next_to_release()
+            if not self.may_release(stage):
+                return Owed("stopped")
             return Owed("released", stage) if self.ready(stage, at) else None
         return Owed("stopped") if self.full else None
 
@@ -109,6 +111,12 @@ class Fold:
         if stage is None:
             raise OperationError(f"The books lack the stage whose turn is {self.book.released}; run verify.")
         return stage
+
+    def may_release(self, stage: Stage) -> bool:
+        """Whether every sum that the stage would release is over enough people: assignments alone decide that."""
+        group, sizes = self.rules.design.law.group, self.sizes(stage)
+        people = [sizes[arm] for arm in stage.arms]
+        return group <= 1 or (sum(people) if stage.difference else min(people)) >= group
 
     def ready(self, stage: Stage, at: int) -> bool:
         """Whether the stage whose turn it is may be released: by the clock alone, or once every outcome is known."""
@@ -152,6 +160,11 @@ class Fold:
             return "It is too late to void this assignment: it has entered its stage as it is."
         if self.rules.follow_up is None and assignment.state == "told":
             return "An outcome is recorded for this assignment, so it cannot be voided any more."
+        shuffling = self.rules.design.privacy.shuffling
+        if shuffling is not None:  # a voided entry is a known 0 in its sum, and hides nobody
+            voided = self.voids(self.expect_stage(assignment.stage))[assignment.arm]
+            if voided >= shuffling.colluders:
+                return f"Under shuffled privacy at most {shuffling.colluders} of a group may be voided or collude."
         return None
 
     def may_join_again(self, held: list[Assignment], at: int) -> bool:
@@ -200,7 +213,7 @@ class Fold:
         self.book.at = at
 
     def _created(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        pass
+        self.book.began = body["time"]
 
     def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
@@ -327,6 +340,11 @@ class Fold:
         values = tuple(value / self.rules.grid for value in body["values"])
         voided = dict(zip(stage.arms, body["voided"], strict=True))
         counts = tuple(voided.get(arm, 0) for arm in range(len(stage.weights)))
+        for arm in stage.arms:
+            tally = self.tally_of(stage.number, arm)
+            if tally.voided != counts[arm]:  # from the public chain alone the numbers are known here first
+                tally.voided = counts[arm]
+                self.books.save_tally(tally)
         self.course.released(stage, Outturn(tuple(self.sizes(stage)), counts, values))
         self._winner = int(self.rules.algorithm.over(self.state, self.rules.constants))
         if self.course.foreseen and self._winner == UNDECIDED:
@@ -343,7 +361,7 @@ class Fold:
 
     def _stopped(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         self.book.state = "stopped"
-        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason")}
+        self.book.verdict = {name: body[name] for name in ("arm", "by", "reason", "time")}
 
     def _paused(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         self.book.state = "paused"

@@ -35,6 +35,8 @@ def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
         stage=None if weights is None else stage_now(fold, weights),
         assigned=fold.course.assigned,
         relabelled=fold.book.relabelled,
+        withdrawn=withdrawn_publicly(fold),
+        began=fold.book.began,
         releases=releases,
         estimates=estimates_of(rules.design, releases),
         standings=standings,
@@ -45,6 +47,14 @@ def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
     )
+
+
+def withdrawn_publicly(fold: Fold) -> int | None:
+    """How many places were left, where they are given to others; elsewhere nobody may know."""
+    if fold.rules.design.withdrawal != "replace":
+        return None
+    refilled = fold.book.people - sum(fold.course.assigned)
+    return refilled + len(fold.book.vacant)
 
 
 def released(rules: Rules, fold: Fold, stages: list[Stage]) -> list[Released]:
@@ -101,4 +111,5 @@ def verdict_of(rules: Rules, book: Book) -> Verdict | None:
     """The verdict in the books, if the trial has stopped."""
     if book.verdict is None:
         return None
-    return Verdict(book.verdict["arm"], book.verdict["reason"], book.verdict["by"], rules.algorithm.caveat)
+    said = book.verdict
+    return Verdict(said["arm"], said["reason"], said["by"], rules.algorithm.caveat, said["time"])

@@ -29,6 +29,7 @@ from bestarm.trial.answers import (
     Verdict,
 )
 from bestarm.trial.comparisons import Difference
+from bestarm.trial.moments import moment
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ class PublicView:
     assigned: list[int]
     relabelled: int
     """How often a mistyped code was put right."""
+    withdrawn: int | None
+    """How many people withdrew, where the design makes it public; else None."""
+    began: str | None
+    """When the trial was created."""
     releases: list[Released]
     estimates: list[Estimate]
     standings: list[Standing]
@@ -111,6 +116,8 @@ def status_of(view: PublicView) -> Status:
         stage=None if view.stage is None else stage_of(view.stage, labels),
         assigned={labels[arm]: count for arm, count in enumerate(view.assigned)},
         relabelled=view.relabelled,
+        withdrawn=view.withdrawn,
+        began=view.began,
         releases=tuple(releases_of(view)),
         estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
         evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed) for s in view.standings),
@@ -203,6 +210,15 @@ def _spent(view: PublicView) -> dict[str, Any]:
             f"one person is {budget}, however many releases there are. It is not the sum over releases."
         )
     promised = f"{budget}-{'local ' if local else ''}differential privacy"
+    if promise.shuffling is not None:
+        shuffled = promise.shuffling
+        delta = text_of(shuffled.delta)
+        promised = f"({budget}, {delta})-differential privacy, shuffled"
+        why = (
+            f"Every answer is flipped with probability {text_of(shuffled.flip)} before it is kept, and enters one sum "
+            f"over at least {shuffled.group} people. Whoever sees the sums, and at most {shuffled.colluders} of those "
+            f"people's answers, learns of anybody else no more than epsilon {budget}, but for a chance of {delta}."
+        )
     return {"epsilon_spent": _number(cost), "epsilon_exact": cost, "promised": promised, "why": why}
 
 
@@ -247,10 +263,31 @@ def coins_said(view: PublicView) -> str:
     )
 
 
+def dates_said(view: PublicView) -> str:
+    """When the trial began, when something was last released, and when it stopped, for people to read."""
+    said = [] if view.began is None else [f"Created on {view.began[:10]}."]
+    if view.releases:
+        said.append(f"Last release on {moment(view.releases[-1].at)[:10]}.")
+    if view.verdict is not None and view.verdict.at is not None:
+        said.append(f"Stopped on {view.verdict.at[:10]}.")
+    return " ".join(said)
+
+
+def outcome_said(design: Design) -> str:
+    """What an outcome is, in words: what is measured, on which scale, and which direction is good."""
+    outcomes = design.outcomes
+    what = "Outcome" if outcomes.what is None else f"Outcome: {outcomes.what}"
+    better = "less" if outcomes.lower_is_better else "more"
+    scale = f"{outcomes.bounds(' or ')}" if outcomes.binary else f"from {outcomes.bounds(' to ')}"
+    return f"{what}, {scale}; {better} is better."
+
+
 def mended_said(view: PublicView) -> str:
-    """How often codes were put right and second entries voided, for people to read; nothing if never."""
+    """Who withdrew, where that is public, and how often codes were put right and entries voided; nothing if never."""
     voided = sum(sum(release.voided) for release in view.releases)
     said = []
+    if view.withdrawn:
+        said.append(f"{view.withdrawn:,} withdrew; others took their places.")
     if view.relabelled:
         often = "once" if view.relabelled == 1 else f"{view.relabelled:,} times"
         said.append(f"A code was mistyped and put right {often}; that changes nobody's arm.")

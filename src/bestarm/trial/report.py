@@ -9,14 +9,18 @@ from bestarm._version import __version__
 from bestarm.exact import text_of
 from bestarm.trial import figures
 from bestarm.trial.answers import Report
+from bestarm.trial.moments import moment
 from bestarm.trial.public import (
     DIFFERENCES_MEAN,
+    Estimate,
     PublicView,
     assumptions,
     coins_said,
+    dates_said,
     differences_said,
     ledger_of,
     mended_said,
+    outcome_said,
     people_released,
     status_of,
 )
@@ -41,7 +45,16 @@ th, td { text-align: left; padding: 5px 10px 5px 0; border-bottom: 1px solid var
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 details { margin-top: 12px; } summary { cursor: pointer; color: var(--accent); }
 footer { color: var(--soft-ink); font-size: 13px; overflow-wrap: anywhere; }
-@media print { body { background: var(--white); } section { break-inside: avoid; } }
+@page { margin: 16mm; }
+@media print {
+  body { background: var(--white); font-size: 11pt; } main { max-width: none; padding: 0; } h1 { font-size: 20pt; }
+  section { border: 0; border-top: 1px solid var(--line); border-radius: 0; padding: 10px 0 0; margin: 12px 0; }
+  .verdict { border: 2px solid var(--ink); padding: 10px 14px; } svg, .bar, tr, .verdict { break-inside: avoid; }
+  h2 { break-after: avoid; } thead { display: table-header-group; } .wide { overflow: visible; }
+  details::details-content { content-visibility: visible; display: block; }
+  summary { list-style: none; color: inherit; }
+  * { print-color-adjust: exact; }
+}
 """
 )
 
@@ -81,6 +94,7 @@ def report_page(view: PublicView, head: str) -> str:
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
         f"risk of a wrong recommendation at most {text_of(view.design.delta)}, {escape(ledger_of(view).promised)}. "
+        f"{escape(outcome_said(view.design))} {escape(dates_said(view))} "
         f"Everything here is computed from releases and public constants.</p>{sections}"
         f"<footer>bestarm {escape(__version__)} · head of the public chain: {escape(head)}</footer>"
         "</main></body></html>"
@@ -114,17 +128,24 @@ def _figure(title: str, figure: str, said: str) -> str:
 def _people(view: PublicView) -> str:
     counted = people_released(view)
     rows = [
-        (label, f"{view.assigned[arm]:,}", f"{counted[arm]:,}", "yes" if arm in view.recruiting else "")
+        (label, f"{view.assigned[arm]:,}", f"{counted[arm]:,}", *_raw(view.estimates[arm]))
         for arm, label in enumerate(view.labels)
     ]
-    rows.append(("all arms", f"{sum(view.assigned):,}", f"{sum(counted):,}", ""))
+    rows.append(("all arms", f"{sum(view.assigned):,}", f"{sum(counted):,}", "", ""))
     said = coins_said(view)
     kind = "" if view.coins is None or view.coins.ok else ' class="alarm"'
     coins = f"<p{kind}>{escape(said)}</p>" if said else ""
     mended = mended_said(view)
     coins += f"<p>{escape(mended)}</p>" if mended else ""
-    table = _table(("arm", "assigned", "in releases", "recruiting now"), rows, (1, 2))
+    table = _table(("arm", "assigned", "in releases", "estimate, as it is", "interval"), rows, (1, 2, 3))
     return _section("Participants", table + coins)
+
+
+def _raw(estimate: Estimate) -> tuple[str, str]:
+    if estimate.mean is None:
+        return "–", "–"
+    band = "–" if estimate.low is None or estimate.high is None else f"{estimate.low:.4g} to {estimate.high:.4g}"
+    return f"{estimate.mean:.4g}", band
 
 
 def _differences(view: PublicView) -> str:
@@ -141,10 +162,10 @@ def _privacy(view: PublicView) -> str:
         said.append(f"<p><b>Spent so far, for any one person:</b> {name} = {escape(ledger.spent)}.</p>")
     said.append(f"<p>{escape(ledger.why)}</p>")
     rows = [
-        (str(line.stage), line.of_arms, line.of_people, f"{line.value:.4f}", _terms(line.terms))
-        for line in ledger.releases
+        (moment(r.at)[:10], str(line.stage), line.of_arms, line.of_people, f"{line.value:.4f}", _terms(line.terms))
+        for line, r in zip(ledger.releases, view.releases, strict=True)
     ]
-    table = _table(("stage", "arm", "people", "noisy sum", "noise"), rows, (0, 2, 3))
+    table = _table(("date", "stage", "arm", "people", "noisy sum", "noise"), rows, (1, 3, 4))
     said.append(f"<details><summary>All {len(rows)} releases</summary>{table}</details>" if rows else "")
     return _section("Privacy ledger", "".join(said))
 
