@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
-    from bestarm.planning import Plan, plan
+    from bestarm.planning import OperatingCharacteristics, Plan, operating_characteristics, plan
     from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
     from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
+    from bestarm.simulation.sweep import sweep
     from bestarm.theory import Bounds, bounds
     from bestarm.trial.identity import Participant
     from bestarm.trial.trial import Trial
@@ -39,10 +40,13 @@ _HOME = {
     "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
     "rule": "bestarm.rules",
+    "OperatingCharacteristics": "bestarm.planning",
+    "operating_characteristics": "bestarm.planning",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
     "Results": "bestarm.simulation",
     "simulate": "bestarm.simulation",
+    "sweep": "bestarm.simulation.sweep",
     "Bounds": "bestarm.theory",
     "bounds": "bestarm.theory",
     "Participant": "bestarm.trial.identity",
@@ -62,6 +66,7 @@ __all__ = [
     "Empirical",
     "InputError",
     "Instance",
+    "OperatingCharacteristics",
     "OperationError",
     "Outcomes",
     "Participant",
@@ -73,9 +78,11 @@ __all__ = [
     "TruncatedNormal",
     "__version__",
     "bounds",
+    "operating_characteristics",
     "plan",
     "rule",
     "simulate",
+    "sweep",
     "wrap",
 ]
 

@@ -28,6 +28,16 @@ class RewardLaw(Protocol):
 
     @property
     def mean(self) -> float: ...
+    @property
+    def variance(self) -> float: ...
+    def with_mean(self, mean: float) -> RewardLaw:
+        """A law of the same kind with this mean, for what-if questions."""
+
+
+def _possible(mean: float) -> float:
+    if not 0 <= mean <= 1:
+        raise InputError(f"A mean of {mean:g} is impossible; every mean must lie between 0 and 1.")
+    return mean
 
 
 @dataclass(frozen=True)
@@ -37,8 +47,16 @@ class Bernoulli:
     mean: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.mean <= 1:
-            raise InputError(f"A mean of {self.mean} is impossible; every mean must lie between 0 and 1.")
+        _possible(self.mean)
+
+    @property
+    def variance(self) -> float:
+        """m(1 - m)."""
+        return self.mean * (1 - self.mean)
+
+    def with_mean(self, mean: float) -> Bernoulli:
+        """The other coin."""
+        return Bernoulli(mean)
 
 
 @dataclass(frozen=True)
@@ -56,6 +74,27 @@ class Beta:
     def mean(self) -> float:
         """a/(a + b)."""
         return self.a / (self.a + self.b)
+
+    @property
+    def variance(self) -> float:
+        """m(1 - m)/(a + b + 1)."""
+        return self.mean * (1 - self.mean) / (self.a + self.b + 1)
+
+    def with_mean(self, mean: float) -> Beta:
+        """The same a + b; at 0 or 1, which no Beta law has, as near as can be."""
+        inside = min(max(_possible(mean), 1e-9), 1 - 1e-9)
+        return Beta(inside * (self.a + self.b), (1 - inside) * (self.a + self.b))
+
+    @classmethod
+    def of(cls, mean: float, sd: float) -> Beta:
+        """By mean and standard deviation."""
+        if not 0 < mean < 1 or not 0 < sd * sd < mean * (1 - mean):
+            raise InputError(
+                f"No Beta law has mean {mean:g} and standard deviation {sd:g} on a scale from 0 to 1; the deviation "
+                f"has to be below {math.sqrt(max(0.0, mean * (1 - mean))):.3g} of it."
+            )
+        total = mean * (1 - mean) / (sd * sd) - 1
+        return cls(mean * total, (1 - mean) * total)
 
 
 @dataclass(frozen=True)
@@ -75,12 +114,41 @@ class TruncatedNormal:
         root = self.scale * math.sqrt(2)
         return (math.erf((1 - self.location) / root) - math.erf(-self.location / root)) / 2
 
+    def _cut(self) -> tuple[float, float]:
+        # The densities at both ends over the mass between them, on the standard scale.
+        low, high = -self.location / self.scale, (1 - self.location) / self.scale
+        over = math.sqrt(2 * math.pi) * self._mass()
+        return math.exp(-low * low / 2) / over, math.exp(-high * high / 2) / over
+
     @property
     def mean(self) -> float:
         """The mean of the law as conditioned, not its location."""
+        at_low, at_high = self._cut()
+        return self.location + self.scale * (at_low - at_high)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the law as conditioned."""
+        at_low, at_high = self._cut()
         low, high = -self.location / self.scale, (1 - self.location) / self.scale
-        density = (math.exp(-low * low / 2) - math.exp(-high * high / 2)) / math.sqrt(2 * math.pi)
-        return self.location + self.scale * density / self._mass()
+        return self.scale**2 * (1 + low * at_low - high * at_high - (at_low - at_high) ** 2)
+
+    def with_mean(self, mean: float) -> TruncatedNormal:
+        """The same scale, moved."""
+        return TruncatedNormal.of(mean, self.scale)
+
+    @classmethod
+    def of(cls, mean: float, sd: float) -> TruncatedNormal:
+        """By its mean after it was cut to [0, 1], and the normal law's standard deviation before."""
+        low, high = -2.0 * sd, 1.0 + 2.0 * sd  # beyond, less than some 2 % of the normal law's mass would be left
+        if not 0 < sd < math.inf or not cls(low, sd).mean < mean < cls(high, sd).mean:
+            raise InputError(
+                f"No normal law with standard deviation {sd:g} has mean {mean:g} once it is cut to [0, 1]."
+            )
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if cls(middle, sd).mean < mean else (low, middle)
+        return cls(0.5 * (low + high), sd)
 
 
 @dataclass(frozen=True)
@@ -100,6 +168,19 @@ class Empirical:
         """The sample's mean."""
         return math.fsum(self.sample) / len(self.sample)
 
+    @property
+    def variance(self) -> float:
+        """The sample's variance."""
+        return math.fsum((x - self.mean) ** 2 for x in self.sample) / len(self.sample)
+
+    def with_mean(self, mean: float) -> Empirical:
+        """Every outcome moved by the same share of its way to 1, or to 0."""
+        own = self.mean
+        if _possible(mean) >= own:
+            share = 0.0 if own == 1 else (mean - own) / (1 - own)
+            return Empirical([min(x + share * (1 - x), 1.0) for x in self.sample])
+        return Empirical([x * mean / own for x in self.sample])
+
 
 @dataclass(frozen=True)
 class Sampled:
@@ -111,6 +192,15 @@ class Sampled:
 
     draw: Callable[[Any, int], float]
     mean: float
+
+    @property
+    def variance(self) -> float:
+        """Unknown; never more than that of a coin with this mean."""
+        return self.mean * (1 - self.mean)
+
+    def with_mean(self, mean: float) -> RewardLaw:
+        """Refused: nobody knows how the function's outcomes would move."""
+        raise InputError("A sampler of one's own cannot be moved to another mean; give its laws by name.")
 
 
 @dataclass(frozen=True)
@@ -137,6 +227,11 @@ class Instance:
     def sampled(cls, draw: Callable[[Any, int], float], means: Sequence[float]) -> Instance:
         """Arms whose outcomes come from `draw(rng, arm)` and whose true means are known to be `means`."""
         return cls(tuple(Sampled(draw, Bernoulli(float(mean)).mean) for mean in means))
+
+    def with_means(self, means: Sequence[float]) -> Instance:
+        """The same kinds of laws with other means."""
+        pairs = zip(self.laws, means, strict=True)
+        return Instance(tuple(law if law.mean == mean else law.with_mean(mean) for law, mean in pairs))
 
     @property
     def arms(self) -> int:

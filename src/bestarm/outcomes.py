@@ -57,6 +57,19 @@ class Outcomes:
         share = (value - self.low) / self.width
         return 1 - share if self.lower_is_better else share
 
+    @property
+    def plain(self) -> bool:
+        """Whether an outcome is its own number from 0 to 1, larger being better."""
+        return self.low == 0 and self.high == 1 and not self.lower_is_better
+
+    def mean_in_units(self, mean: float) -> float:
+        """A mean on the scale from 0 to 1 in the outcome's own units, free of rounding noise."""
+        return float(f"{self.sum_in_units(mean, 1):.12g}")
+
+    def gap_in_units(self, gap: float) -> float:
+        """A difference of means in the outcome's own units; never negative where the first is better."""
+        return float(f"{float(self.width) * gap:.12g}")
+
     def sum_in_units(self, total: float, n: float) -> float:
         """A sum of n outcomes in [0, 1] as the same sum in the outcome's own units."""
         low, width = float(self.low), float(self.width)

@@ -15,8 +15,16 @@ from bestarm.service import create_app
 from bestarm.service.access import Access, Role
 from bestarm.service.plans import Planner
 from tests.storage.places import place, postgres_place, postgres_server, sqlite_place
+from tests.trial.people import arms_from
 
 __all__ = ["place", "postgres_place", "postgres_server", "sqlite_place"]
+
+
+@pytest.fixture(autouse=True)
+def arms_by_a_seed(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The coins for arms fall the same way in every run of a test."""
+    arms_from(monkeypatch, request.node.name)
+
 
 DESIGN: dict[str, Any] = {
     "arms": ["5 mg", "10 mg"],
@@ -31,7 +39,9 @@ def quick_plan(question: Question) -> dict[str, Any]:
     """A plan of the right shape without a simulation."""
     point = {"standard_error": 1.0, "undecided": 0, "regime": "low-privacy"}
     curve = [
-        {"epsilon": e, "expected_samples": 100 / e, "p90_samples": 150 / e, "lower_bound_refined": 40.0} | point
+        {"epsilon": e, "expected_samples": 100 / e, "p90_samples": 150 / e, "lower_bound_refined": 40.0}
+        | ({} if question.life.enrol is None else {"expected_days": 30 / e, "p90_days": 45 / e})
+        | point
         for e in (0.01, 0.1, 1.0, 10.0)
     ]
     return {

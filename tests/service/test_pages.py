@@ -328,6 +328,24 @@ def test_the_plan_page_computes_then_shows(service: Service) -> None:
     assert "Create this trial" not in words(service.browser("viewer").get(f"/plan?{question}"))
 
 
+def test_the_plan_page_asks_first_what_matters(service: Service) -> None:
+    browser = service.browser("admin")
+    assert "The smallest difference that matters" in words(browser.get("/plan"))
+    question = "arms=a%0Ab&difference=0.1&base=0.3&delta=0.1&enrol=5&follow_up=28d&algorithm=evidence&step=20"
+    for _ in range(100):
+        page = browser.get(f"/plan/result?{question}")
+        if "participants on average" in words(page):
+            break
+        time.sleep(0.01)
+    assert "within 0.1 of the best, except with probability" in words(page)
+    assert "takes the fixed design with the same promise" in words(page)
+    assert "30 days on average; 45 are enough in 9 of 10 trials" in words(page)
+    assert "no method can do with fewer" not in words(page)
+    assert "difference=0.1&amp;follow_up=28d" in page.text
+    assert "needs the number" in words(browser.get("/plan"))
+    assert "--enrol" in words(browser.get("/plan/result?arms=a%0Ab&follow_up=28d"))
+
+
 def test_names_and_labels_are_never_markup(service: Service) -> None:
     nasty = '<script>alert("x")</script>'
     service.create(nasty.replace("/", "|"), arms=[nasty, "b"])

@@ -17,11 +17,13 @@ class Timed(NamedTuple):
     clock: Clock
     longest_step: int
     diary: FloatArray
+    tally: FloatArray
+    group: int = 1
 
 
 def timed(clock: Clock | None = None, longest_step: int = 2**62, dates: int = 5000) -> Timed:
     """A world with an empty diary."""
-    return Timed(clock or Clock(), longest_step, np.full(1 + dates, math.nan))
+    return Timed(clock or Clock(), longest_step, np.full(1 + dates, math.nan), np.zeros((2, 3)))
 
 
 def late(outstanding: int, longest_step: int = 2**62) -> Timed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -94,7 +95,46 @@ Trend: TypeAlias = Annotated[
         help="Added to every arm's mean over the trial's length: linear, step, bump or season, as in linear:0.1.",
     ),
 ]
+OutcomeKind: TypeAlias = Annotated[
+    str, typer.Option("--outcomes", metavar="KIND", help="binary (yes or no) or unit (anything between two bounds).")
+]
+Low: TypeAlias = Annotated[str, typer.Option("--low", metavar="X", help="With unit outcomes: the lower bound.")]
+High: TypeAlias = Annotated[str, typer.Option("--high", metavar="X", help="With unit outcomes: the upper bound.")]
+LowerIsBetter: TypeAlias = Annotated[
+    bool, typer.Option("--lower-is-better", help="Lower outcomes are the better ones.")
+]
+Values: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--values", metavar="FILE.csv", help="Measured outcomes: columns arm and outcome, or outcome alone."),
+]
+LawName: TypeAlias = Annotated[
+    str | None, typer.Option("--law", metavar="LAW", help="With unit outcomes: beta or normal, with --sd.")
+]
+Deviation: TypeAlias = Annotated[
+    str | None, typer.Option("--sd", metavar="SD", help="With --law: the standard deviation, one or one an arm.")
+]
 Seed: TypeAlias = Annotated[int, whole_option("--seed", metavar="S", help="The same seed gives the same answer.")]
+
+PrivacyModel: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--privacy", metavar="P", help="pure, none, local, zcdp or shuffle; the first that the algorithm offers."
+    ),
+]
+PrivacyDelta: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--privacy-delta", metavar="D", help="With shuffle: the chance that the promise fails, such as 0.000001."
+    ),
+]
+Group: TypeAlias = Annotated[
+    int | None,
+    whole_option("--group", metavar="N", help="With shuffle: the fewest people whose outcomes are summed (300)."),
+]
+Colluders: TypeAlias = Annotated[
+    int | None,
+    whole_option("--colluders", metavar="C", help="With shuffle: how many of a group may tell others their answers."),
+]
 
 
 def parse_means(text: str) -> list[float]:
@@ -105,6 +145,11 @@ def parse_means(text: str) -> list[float]:
 def parse_missing(text: str | None) -> list[float] | None:
     """The shares of `--missing 0.1` or `--missing 0.1,0.2`."""
     return None if text is None else _numbers("--missing", text, "a share such as 0.1, or one for each arm: 0.1,0.2,0")
+
+
+def parse_sd(text: str | None) -> list[float] | None:
+    """The deviations of `--sd 12` or `--sd 12,10`."""
+    return None if text is None else _numbers("--sd", text, "a standard deviation, or one for each arm: 12,10,11")
 
 
 def _numbers(option: str, text: str, allowed: str) -> list[float]:

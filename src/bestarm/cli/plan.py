@@ -8,17 +8,33 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bestarm.cli.options import (
+    Arrivals,
     Delta,
+    Deviation,
     Difference,
+    Enrol,
     Epsilon,
+    FollowUp,
+    High,
     Json,
+    LawName,
+    Low,
+    LowerIsBetter,
     MaxParticipants,
+    Missing,
+    OutcomeKind,
+    Ramp,
     Seed,
+    Trend,
+    Values,
+    Withdrawal,
     number_option,
     parse_means,
+    parse_missing,
+    parse_sd,
     whole_option,
 )
-from bestarm.cli.output import caution, count, emit_json, progress_bar, say, show_table, tell
+from bestarm.cli.output import caution, count, emit_json, number, progress_bar, say, show_table, tell
 from bestarm.cli.simulate import say_if_compiling
 from bestarm.errors import InputError
 
@@ -33,12 +49,14 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     epsilon: Epsilon,
+    difference: Difference = None,
     means: Annotated[
         str | None, typer.Option("--means", metavar="M", help="Hoped-for mean outcomes, as in 0.45,0.35,0.3.")
     ] = None,
     arms: Annotated[int | None, whole_option("--arms", metavar="K", help="Number of arms, in place of means.")] = None,
     gap: Annotated[
-        float | None, number_option("--gap", metavar="G", help="With --arms: the best arm's lead over all others.")
+        float | None,
+        number_option("--gap", metavar="G", help="With --arms: the best arm's lead; by default the difference."),
     ] = None,
     base: Annotated[
         float | None,
@@ -50,26 +68,51 @@ def plan(
     algorithm: Annotated[
         str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
     ] = "evidence",
+    enrol: Enrol = None,
+    arrivals: Arrivals = "constant",
+    ramp: Ramp = None,
+    follow_up: FollowUp = None,
+    missing: Missing = None,
+    withdrawal: Withdrawal = None,
+    trend: Trend = None,
+    outcomes: OutcomeKind = "binary",
+    low: Low = "0",
+    high: High = "1",
+    lower_is_better: LowerIsBetter = False,
+    values: Values = None,
+    law: LawName = None,
+    sd: Deviation = None,
     runs: Annotated[int, whole_option("--runs", metavar="R", help="Simulated trials for every number.")] = 200,
     seed: Seed = 0,
     participants: Annotated[
         int | None,
-        whole_option("--participants", metavar="N", help="Also ask what N people afford: privacy, and gap."),
+        whole_option(
+            "--participants", metavar="N", help="Also ask what N people afford: privacy, gap, difference, a verdict."
+        ),
+    ] = None,
+    scenarios: Annotated[
+        bool, typer.Option("--scenarios", help="Also the operating characteristics: eight scenarios, one table.")
+    ] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", metavar="FILE", help="With --scenarios: write the table as .md, .csv, .html or .png."),
     ] = None,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="F.png", help="Draw the cost of privacy into this PNG file.")
     ] = None,
     jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
-    difference: Difference = None,
     max_participants: MaxParticipants = None,
     as_json: Json = False,
 ) -> None:
-    """Plan a trial: participants on average and in 9 of 10 cases, what privacy costs, what N people afford."""
-    if figure is not None and figure.suffix.lower() != ".png":
-        raise InputError(f"The figure {figure} must be a PNG file, with a name that ends in .png.")
+    """Plan a trial. First: what is the smallest difference that matters (--difference)? The recommended arm is then
+    within it of the best, except with probability δ. How many people and days, beside the fixed design with the same
+    promise; what privacy costs; what N people afford; how the design does when things are not as hoped."""
+    _check_files(figure, table, scenarios)
     hoped = parse_means(means) if means is not None else None
     from bestarm import planning
+    from bestarm.planning.laws import read_values
 
+    labels, measured = (None, None) if values is None else read_values(values)
     question = planning.Question.ask(
         hoped,
         epsilon=epsilon,
@@ -83,9 +126,25 @@ def plan(
         seed=seed,
         participants=participants,
         max_participants=max_participants,
+        enrol=enrol,
+        arrivals=arrivals,
+        ramp=ramp,
+        follow_up=follow_up,
+        missing=parse_missing(missing),
+        withdrawal=withdrawal,
+        trend=trend,
+        outcomes="unit" if measured is not None and outcomes == "binary" else outcomes,
+        low=low,
+        high=high,
+        lower_is_better=lower_is_better,
+        law=law,
+        sd=parse_sd(sd),
+        values=measured,
+        labels=labels,
+        scenarios=scenarios,
     )
-    caution(question.design.warnings())
-    say_if_compiling(algorithm)
+    caution(question.warnings())
+    say_if_compiling(algorithm, timed=enrol is not None or trend is not None)
     with progress_bar("Simulating trials") as progress:
         found = planning.answer(question, jobs=jobs, progress=progress)
     if figure is not None:
@@ -93,16 +152,32 @@ def plan(
 
         draw_plan(found, figure)
         tell(f"Figure written to {figure}.")
+    if table is not None and found.scenarios is not None:
+        found.scenarios.save(table)
+        tell(f"Operating characteristics written to {table}.")
     if as_json:
         emit_json(found.to_dict())
     else:
         _show(found)
 
 
+def _check_files(figure: Path | None, table: Path | None, scenarios: bool) -> None:
+    """Refuse names that cannot be written before anything is simulated."""
+    if figure is not None and figure.suffix.lower() != ".png":
+        raise InputError(f"The figure {figure} must be a PNG file, with a name that ends in .png.")
+    if table is not None and not scenarios:
+        raise InputError("A table of operating characteristics needs --scenarios.")
+    if table is not None and table.suffix not in (".md", ".csv", ".html", ".png"):
+        raise InputError(f"The table {table} must have a name that ends in .md, .csv, .html or .png.")
+
+
 def _show(found: Plan) -> None:
     from bestarm.planning.words import in_words
 
-    for paragraph in in_words(found):
+    first, *rest = in_words(found)
+    say(first, "")
+    _show_beside(found)
+    for paragraph in rest:
         say(paragraph, "")
     show_table(
         "What privacy costs",
@@ -117,6 +192,46 @@ def _show(found: Plan) -> None:
         [(f"{row.gap:g}", *_cells(row)) for row in found.sensitivity],
         note="Participants; s.e.: the simulation's standard error.",
     )
+    if found.scenarios is not None:
+        _show_scenarios(found)
+
+
+def _show_beside(found: Plan) -> None:
+    """This design, others with the same promise, and the lower bound."""
+    days = found.expected_days is not None
+    own = [f"this design ({found.algorithm})", count(found.expected_samples), count(found.p90_samples)]
+    rows = [[*own, number(found.expected_days or 0), "stops by itself"]]
+    rows += [
+        [one.name, count(one.expected_samples), count(one.most_samples), number(one.expected_days or 0), one.note]
+        for one in found.alternatives
+    ]
+    if found.lower_bound_refined is not None:
+        rows.append(["no method can do with fewer than", count(found.lower_bound_refined), "–", "–", "lower bound"])
+    head = ["", "on average", "9 in 10 within", "days", "how"]
+    if not days:
+        rows, head = [[*row[:3], row[4]] for row in rows], [*head[:3], head[4]]
+    show_table("Side by side, in participants" + (" and days" if days else ""), head, rows)
+    say("")
+
+
+def _show_scenarios(found: Plan) -> None:
+    table = found.scenarios
+    if table is None:
+        return
+    say("")
+    dated = any(row.mean_days is not None for row in table.rows)
+    head = ["", "mean", "median", "90 %", *(["days"] if dated else []), "best", "within", "wrong", "none"]
+    rows = []
+    for row in table.rows:
+        people = (row.mean_samples.value, row.median_samples, row.p90_samples)
+        shares = (row.correct, row.within_difference, row.wrong, row.undecided)
+        days = [number(row.mean_days.value) if row.mean_days else "–"] if dated else []
+        rows.append([row.name, *map(count, people), *days, *(f"{100 * share.value:.1f}" for share in shares)])
+    note = (
+        f"People, then percent of {table.runs:,} trials that recommend the best arm, one within the difference, a "
+        f"wrong one, or none by {table.cap:,} people. --table FILE keeps everything, with simulation errors."
+    )
+    show_table("Operating characteristics", head, rows, note=note)
 
 
 _COLUMNS = ("on average", "s.e.", "9 in 10 within", "lower bound")

@@ -11,21 +11,32 @@ import typer
 from bestarm.cli.options import (
     Arrivals,
     Base,
+    Colluders,
     Delta,
+    Deviation,
     Difference,
     Enrol,
     FollowUp,
+    Group,
+    High,
     Json,
+    LawName,
+    Low,
+    LowerIsBetter,
     MaxParticipants,
-    Means,
     Missing,
+    OutcomeKind,
+    PrivacyDelta,
+    PrivacyModel,
     Ramp,
     Seed,
     Trend,
+    Values,
     Withdrawal,
     number_option,
     parse_means,
     parse_missing,
+    parse_sd,
     whole_option,
 )
 from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
@@ -66,9 +77,11 @@ def algorithms(as_json: Json = False) -> None:
 
 
 def simulate(
-    means: Means,
+    means: Annotated[
+        str | None, typer.Option("--means", metavar="M", help="The arms' mean outcomes, as in 0.95,0.9,0.5.")
+    ] = None,
     algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
+        str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
     ] = "evidence",
     epsilon: Annotated[
         float | None,
@@ -79,10 +92,11 @@ def simulate(
     seed: Seed = 0,
     jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     max_participants: MaxParticipants = None,
-    privacy: Annotated[
-        str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
-    ] = None,
+    privacy: PrivacyModel = None,
     rho: Annotated[float | None, number_option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
+    privacy_delta: PrivacyDelta = None,
+    group: Group = None,
+    colluders: Colluders = None,
     difference: Difference = None,
     base: Base = None,
     enrol: Enrol = None,
@@ -92,25 +106,45 @@ def simulate(
     missing: Missing = None,
     withdrawal: Withdrawal = None,
     trend: Trend = None,
+    outcomes: OutcomeKind = "binary",
+    low: Low = "0",
+    high: High = "1",
+    lower_is_better: LowerIsBetter = False,
+    values: Values = None,
+    law: LawName = None,
+    sd: Deviation = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write one row a run: FILE.parquet or FILE.csv.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate many trials of one design and say how many people they took and how often they were wrong."""
-    arms = parse_means(means)
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise InputError(f"A table cannot be written to {out.name}; its name must end in .parquet or .csv.")
-    from bestarm.instance import Instance
+    from bestarm.planning.laws import instance_of, read_values
     from bestarm.simulation import make_scenario, run_scenario
 
+    scale, instance = instance_of(
+        None if means is None else parse_means(means),
+        outcomes="unit" if values is not None else outcomes,
+        low=low,
+        high=high,
+        lower_is_better=lower_is_better,
+        law=law,
+        sd=parse_sd(sd),
+        values=None if values is None else read_values(values)[1],
+    )
     scenario = make_scenario(
         algorithm,
-        Instance.bernoulli(arms),
+        instance,
+        outcomes=scale,
         epsilon=epsilon,
         delta=delta,
         privacy=privacy,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         difference=difference,
         base=base,
         max_participants=max_participants,
@@ -122,7 +156,7 @@ def simulate(
         withdrawal=withdrawal,
         trend=trend,
     )
-    say_if_compiling(scenario.algorithm.name, timed=scenario.timed)
+    say_if_compiling(algorithm, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
         results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
     bound = scenario.lower_bound()
@@ -137,10 +171,10 @@ def simulate(
 
 def say_if_compiling(*names: str, timed: bool = False) -> None:
     """A cold first run takes a while: say why, on stderr."""
-    from bestarm.policy.catalogue import find
+    from bestarm.design import resolve
     from bestarm.simulation.compiled import is_compiled
 
-    cold = [name for name in names if not is_compiled(find(name), timed)]
+    cold = [name for name in names if not is_compiled(resolve(name), timed)]
     if cold:
         tell(f"Compiling {', '.join(cold)}: once on this machine, some seconds each.")
 
@@ -150,6 +184,8 @@ def promise_in_words(privacy: Privacy) -> str:
     if privacy.budget is None:
         return "no privacy"
     symbol = {"epsilon": "ε", "rho": "ρ"}[str(privacy.measure)]
+    if privacy.shuffling is not None:
+        return f"shuffled {symbol} = {text_of(privacy.budget)}, its δ = {text_of(privacy.shuffling.delta)}"
     return f"{'local ' if privacy.model == 'local' else ''}{symbol} = {text_of(privacy.budget)}"
 
 

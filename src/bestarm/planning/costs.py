@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from bestarm.design import Design
-from bestarm.instance import Instance
 from bestarm.planning.question import Question
 from bestarm.simulation import Results, Summary, run_scenario, scenario_of
 
@@ -21,26 +20,27 @@ class Simulator:
     jobs: int
     progress: Callable[[int, int], None] | None
     expected_runs: int
-    _known: dict[tuple[tuple[float, ...], Design], Summary] = field(default_factory=dict)
+    _known: dict[Any, Summary] = field(default_factory=dict)
     _runs_finished: int = 0
 
     def cost(self, question: Question) -> Summary:
         """The cost of this design at these means."""
-        key = (question.means, question.design)
+        key = (question.instance, question.design, question.life)
         if key not in self._known:
-            self._known[key] = self._simulate(question, question.runs).summary()
+            self._known[key] = self.results(question, question.runs).summary()
         return self._known[key]
 
     def without_privacy(self, question: Question) -> float:
         """Expected participants when privacy costs nothing: every price of privacy is measured against it."""
-        return self._simulate(question.without_privacy(), question.runs * CLOSER_LOOK).summary().mean_samples
+        return self.results(question.without_privacy(), question.runs * CLOSER_LOOK).summary().mean_samples
 
     def share_within(self, question: Question, participants: int, runs: int) -> float:
         """The share of trials that end within this many participants; no run goes on for longer."""
-        return float(self._simulate(question.within(participants), runs).decided.mean())
+        return float(self.results(question.within(participants), runs).decided.mean())
 
-    def _simulate(self, question: Question, runs: int) -> Results:
-        scenario = scenario_of(question.design, Instance.bernoulli(question.means))
+    def results(self, question: Question, runs: int) -> Results:
+        """Simulated trials of this design."""
+        scenario = scenario_of(question.design, question.instance, life=question.life)
         results = run_scenario(scenario, runs=runs, seed=question.seed, jobs=self.jobs, progress=self._report)
         self._runs_finished += runs
         return results

@@ -59,8 +59,18 @@ def _draw_curves(axes: Axes, plan: Plan) -> None:
     )
     if plan.lower_bound_refined:  # a risk of 1/2 or more can be had for nothing, which no log scale shows
         fine = np.geomspace(budgets[0], budgets[-1], 80).tolist()
-        bound = [lower_bound(plan.means, Privacy.of(plan.privacy, epsilon), plan.delta) or 0.0 for epsilon in fine]
+        privacy = [Privacy.of(plan.privacy, epsilon) for epsilon in fine]
+        bound = [lower_bound(plan.unit_means, one, plan.delta) or 0.0 for one in privacy]
         axes.plot(fine, bound, color="black", linestyle="-.", label="no method can do with fewer (refined bound)")
+    if plan.fixed_samples is not None:
+        axes.plot(
+            [plan.epsilon],
+            [plan.fixed_samples],
+            marker="s",
+            color=GREEN,
+            linestyle="none",
+            label="fixed design with the same promise",
+        )
     axes.axhline(plan.without_privacy, color=GREY, linestyle=":", label="same design, no privacy")
 
 

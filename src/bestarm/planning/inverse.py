@@ -7,9 +7,13 @@ from collections.abc import Callable
 
 from bestarm.planning.costs import CLOSER_LOOK, Simulator
 from bestarm.planning.question import WEAKEST_PRIVACY, Question
+from bestarm.theory.fixed import fixed_size_of_means
 
 STRONGEST_PRIVACY = 1e-6
 SMALLEST_GAP = 1e-6
+SMALLEST_DIFFERENCE = 1e-5
+HARDLY = 0.1
+"""No design gets by with a smaller share of the fixed design's people without privacy, at the difference itself."""
 CONFIDENCE = 0.9
 """N people are enough when this share of simulated trials end within N."""
 
@@ -42,6 +46,29 @@ def smallest_gap(simulator: Simulator, question: Question, participants: int) ->
         return (question.with_gap(gap).lower_bound() or 0.0) > participants
 
     return _smallest(enough, too_few, SMALLEST_GAP, question.widest_gap)
+
+
+def smallest_difference(simulator: Simulator, question: Question, participants: int) -> float | None:
+    """The smallest difference that may be stated if this many people are to be enough for a lead of just as much; None
+    if there is none, or if the algorithm takes none."""
+    if not question.takes_difference:
+        return None
+
+    def enough(difference: float) -> bool:
+        asked = question.with_gap(difference).with_difference(difference)
+        return _mostly_ends(simulator, asked, participants)
+
+    def too_few(difference: float) -> bool:
+        rival = question.instance.laws[1 if question.best == 0 else 0].variance
+        size = fixed_size_of_means(question.instance.arms, (rival, rival), difference, float(question.design.delta))
+        return HARDLY * question.instance.arms * size > participants
+
+    return _smallest(enough, too_few, SMALLEST_DIFFERENCE, 0.9 * question.widest_gap)
+
+
+def chance_of_verdict(simulator: Simulator, question: Question, participants: int) -> float:
+    """The share of trials that end within this many people, as hoped."""
+    return simulator.share_within(question, participants, question.runs * CLOSER_LOOK)
 
 
 def _mostly_ends(simulator: Simulator, question: Question, participants: int) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from bestarm.checks import EPSILON
-from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, Privacy, resolve
+from bestarm.checks import EPSILON, one_of
+from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, Outcomes, Privacy, resolve
 from bestarm.errors import InputError
+from bestarm.exact import exact
+from bestarm.instance import Instance
+from bestarm.planning.laws import laws_of, unit_mean
 from bestarm.policy.catalogue import find
+from bestarm.simulation import Life
 from bestarm.theory import lower_bound
 from bestarm.theory.inputs import checked_unique_best
 
@@ -19,18 +23,22 @@ no privacy with algorithms that offer nothing else."""
 
 @dataclass(frozen=True)
 class Question:
-    """The hoped-for means in the arms' own order, and the design to be planned. Equal questions have equal answers.
+    """The hoped-for laws of the arms' outcomes, in their own order, the design to be planned, and the life it will
+    meet. Equal questions have equal answers.
 
-    The gap can be changed; the rivals then stay and the best moves. So can the privacy budget.
+    The gap can be changed; the rivals then stay and the best moves. So can the privacy budget and the difference.
     """
 
-    means: tuple[float, ...]
+    instance: Instance
     design: Design
     epsilon: float
     """The budget asked about; it plays no part in a design without privacy."""
     runs: int = 200
     seed: int = 0
     participants: int | None = None
+    life: Life = field(default_factory=Life)
+    scenarios: bool = False
+    """Whether operating characteristics are asked for."""
 
     @classmethod
     def ask(
@@ -48,30 +56,76 @@ class Question:
         seed: int = 0,
         participants: int | None = None,
         max_participants: int | None = None,
+        enrol: float | None = None,
+        arrivals: str = "constant",
+        ramp: str | int | None = None,
+        follow_up: str | int | None = None,
+        missing: float | Sequence[float] | None = None,
+        withdrawal: str | None = None,
+        trend: str | None = None,
+        outcomes: str = "binary",
+        low: object = 0,
+        high: object = 1,
+        lower_is_better: bool = False,
+        what: str | None = None,
+        law: str | None = None,
+        sd: float | Sequence[float] | None = None,
+        values: Sequence[Sequence[float]] | None = None,
+        labels: Sequence[str] | None = None,
+        scenarios: bool = False,
     ) -> Question:
-        """From the means themselves, or from a number of arms that tie at `base` but for one that leads by `gap`.
+        """From the means themselves, or from a number of arms that tie at `base` but for one that leads by `gap`, by
+        default by the smallest difference that matters. All in the outcome's own units.
 
-        Ties below the best are the hardest case for a given gap, and without a base the arms straddle 1/2, where
-        outcomes vary most: what is planned so is enough for all other means with that gap.
+        Ties below the best are the hardest case for a given gap, and without a base the arms straddle the middle of
+        the scale, where outcomes vary most: what is planned so is enough for all other means with that gap.
         """
-        hoped = _hoped(means, arms, gap, base)
         epsilon = EPSILON.plainly(epsilon)
+        one_of("The kind of outcomes", outcomes, ("unit", "binary"))
+        scale = Outcomes(low, high, outcomes == "binary", bool(lower_is_better))  # type: ignore[arg-type]
+        hoped = _hoped(scale, means, arms, gap, base, difference, values)
+        chosen = find(algorithm)  # of the catalogue alone: a plan may be asked for over the network
+        instance = Instance(laws_of(scale, hoped, law, sd, values))
+        checked_unique_best(instance.means)
+        planned = None
+        if chosen.needs_base and difference is not None:
+            planned = _planned_base(scale, instance, float(exact(difference, "The difference")))
         design = Design.make(
-            arms=len(hoped),
+            arms=labels if labels is not None else instance.arms,
             delta=delta,
             epsilon=epsilon,
-            algorithm=find(algorithm),  # of the catalogue alone: a plan may be asked for over the network
-            outcomes="binary",
+            algorithm=chosen,
+            outcomes=outcomes,
+            low=low,
+            high=high,
+            lower_is_better=lower_is_better,
+            what=what,
             difference=difference,
+            base=planned,
             max_participants=max_participants,
+            follow_up=follow_up,
+            withdrawal=withdrawal,
         )
+        life = Life.of(instance.arms, enrol=enrol, arrivals=arrivals, ramp=ramp, missing=missing, trend=trend)
+        if design.follow_up is not None and life.enrol is None:
+            raise InputError("What a follow-up costs depends on how many people come in meanwhile; give --enrol.")
         if runs < 2:
             raise InputError(f"{runs} runs asked for, but a standard error needs at least 2.")
-        if participants is not None and participants < len(hoped):
+        if participants is not None and participants < instance.arms:
             raise InputError(
-                f"{participants} participants cannot try {len(hoped)} arms; give at least one for every arm."
+                f"{participants} participants cannot try {instance.arms} arms; give at least one for every arm."
             )
-        return cls(hoped, design, epsilon, runs, seed, participants)
+        return cls(instance, design, epsilon, runs, seed, participants, life, scenarios)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """On the scale from 0 to 1, larger being better."""
+        return self.instance.means
+
+    @property
+    def difference(self) -> float:
+        """The smallest difference that matters, on the scale from 0 to 1."""
+        return float(self.design.difference / self.design.outcomes.width)
 
     @property
     def best(self) -> int:
@@ -85,7 +139,7 @@ class Question:
 
     @property
     def gap(self) -> float:
-        """The best arm's lead over the second best."""
+        """The best arm's lead over the second best, on the scale from 0 to 1."""
         return _tidy(max(self.means) - self.runner_up)
 
     @property
@@ -98,16 +152,42 @@ class Question:
         """Whether epsilon matters."""
         return self.design.privacy != NO_PRIVACY
 
+    @property
+    def takes_difference(self) -> bool:
+        """Whether the algorithm can be told the smallest difference that matters."""
+        return resolve(self.design.identity).supports_indifference
+
+    def warnings(self) -> list[str]:
+        """What is allowed, but odd enough to be said before anything is simulated or frozen."""
+        said = self.design.warnings()
+        if self.difference > 0 and self.difference > 2 * self.gap:
+            own = self.design.outcomes.gap_in_units
+            said.append(
+                f"The smallest difference that matters, {own(self.difference):g}, is more than twice the hoped-for "
+                f"gap, {own(self.gap):g}: every arm may then be good enough, and the answer may be any of them."
+            )
+        return said
+
     def lower_bound(self) -> float | None:
-        """What no method can do with less of: `theory.lower_bound`."""
-        design = self.design
-        return lower_bound(self.means, design.privacy, float(design.delta), float(design.difference))
+        """What no method can do with less of: `theory.lower_bound`; unknown for outcomes other than yes and no."""
+        if not self.instance.binary:
+            return None
+        return lower_bound(self.means, self.design.privacy, float(self.design.delta), self.difference)
+
+    def with_means(self, means: Sequence[float]) -> Question:
+        """Other means, on the scale from 0 to 1, of laws of the same kinds."""
+        return replace(self, instance=self.instance.with_means(means))
 
     def with_gap(self, gap: float) -> Question:
-        """The same rivals, with a best arm that leads by `gap`."""
+        """The same rivals, with a best arm that leads by `gap`, on the scale from 0 to 1."""
         means = list(self.means)
         means[self.best] = _tidy(min(self.runner_up + gap, 1.0))
-        return replace(self, means=tuple(means))
+        return self.with_means(means)
+
+    def with_difference(self, difference: float) -> Question:
+        """Another smallest difference that matters, on the scale from 0 to 1; 0 for none."""
+        own = exact(f"{self.design.outcomes.gap_in_units(difference):.12g}", "The difference")
+        return replace(self, design=replace(self.design, difference=own))
 
     def with_epsilon(self, epsilon: float) -> Question:
         """The same design with another privacy budget, where it has one."""
@@ -125,24 +205,57 @@ class Question:
         return replace(self, design=replace(self.design, max_participants=participants))
 
 
-def _hoped(means: Sequence[float] | None, arms: int | None, gap: float | None, base: float | None) -> tuple[float, ...]:
+def _hoped(
+    scale: Outcomes,
+    means: Sequence[float] | None,
+    arms: int | None,
+    gap: float | None,
+    base: float | None,
+    difference: object,
+    values: Sequence[Sequence[float]] | None,
+) -> tuple[float, ...] | None:
+    """The hoped-for means on the scale from 0 to 1; None if they are those of measured values."""
     if means is not None:
         if not (arms is gap is base is None):
             raise InputError("Give either the means, or the number of arms and the gap, and not both.")
-        return tuple(checked_unique_best(means).tolist())
+        if values is not None and len(values) > 1:
+            raise InputError("These values have a law for every arm, and so means of their own; leave --means out.")
+        return tuple(checked_unique_best([unit_mean(scale, mean) for mean in means]).tolist())
+    if values is not None and len(values) > 1:
+        if not (arms is gap is base is None):
+            raise InputError("These values have a law for every arm; leave --arms, --gap and --base out.")
+        return None
+    if gap is None and difference is not None:
+        gap = float(exact(difference, "The difference"))
     if arms is None or gap is None:
-        raise InputError("Give the means, or the number of arms together with the gap (and, if known, a base rate).")
+        raise InputError(
+            "Give the means, or the number of arms together with the gap or the smallest difference that matters "
+            "(and, if known, a base rate)."
+        )
     if arms < 2:
         raise InputError(f"{arms} arms given, but finding the best one needs at least two.")
-    if not 0.0 < gap <= 1.0:
-        raise InputError(f"The gap is {gap:g}, but it must be above 0 and at most 1.")
-    start = (1.0 - gap) / 2.0 if base is None else base
-    if not (0.0 <= start and start + gap <= 1.0 + 1e-12):
+    width = float(scale.width)
+    lead = gap / width
+    if not 0.0 < lead <= 1.0:
+        raise InputError(f"The gap is {gap:g}, but it must be above 0 and at most {width:g}.")
+    start = (1.0 - lead) / 2.0
+    if base is not None:
+        start = unit_mean(scale, base)
+    elif values is not None:
+        pilot = values[0]
+        start = sum(unit_mean(scale, value) for value in pilot) / len(pilot)
+    if not (0.0 <= start and start + lead <= 1.0 + 1e-12):
         raise InputError(
-            f"A base rate of {start:g} and a gap of {gap:g} are impossible together: "
-            "both rates, base and base + gap, must lie between 0 and 1."
+            f"A base rate of {scale.mean_in_units(start):g} and a gap of {gap:g} are impossible together: "
+            f"both rates, with and without the gap, must lie between {scale.bounds(' and ')}."
         )
-    return tuple(checked_unique_best([_tidy(min(start + gap, 1.0)), *[start] * (arms - 1)]).tolist())
+    return tuple(checked_unique_best([_tidy(min(start + lead, 1.0)), *[_tidy(start)] * (arms - 1)]).tolist())
+
+
+def _planned_base(scale: Outcomes, instance: Instance, difference: float) -> float:
+    """The base rate that the fixed design is planned with: the second best mean, or what leaves room for the gap."""
+    second = sorted(instance.means)[-2]
+    return scale.mean_in_units(max(0.0, min(second, 1.0 - difference / float(scale.width))))
 
 
 def _tidy(value: float) -> float:

@@ -13,6 +13,7 @@ def in_words(plan: Plan) -> list[str]:
     """The plan as short paragraphs, most important first."""
     return [
         _headline(plan),
+        _difference(plan),
         _where_they_go(plan),
         _against_the_bound(plan),
         _price_of_privacy(plan),
@@ -27,26 +28,59 @@ def _people(value: float) -> str:
 
 
 def _headline(plan: Plan) -> str:
-    rivals = [mean for arm, mean in enumerate(plan.means) if arm != plan.means.index(max(plan.means))]
+    best = plan.unit_means.index(max(plan.unit_means))
+    rivals = [mean for arm, mean in enumerate(plan.means) if arm != best]
     others = f"{min(rivals):g}" if min(rivals) == max(rivals) else f"{min(rivals):g} to {max(rivals):g}"
+    days = ""
+    if plan.expected_days is not None and plan.p90_days is not None:
+        days = f" That is {plan.expected_days:,.0f} days on average, and within {plan.p90_days:,.0f} in 9 of 10."
+    wrong = "an arm that is worse by that difference or more" if plan.difference else "a wrong answer"
+    stated = f" The smallest difference that matters is {plan.difference:g}." if plan.difference else ""
     return (
-        f"Question: which of {len(plan.means)} arms is best, if the best has mean {max(plan.means):g} and the others "
-        f"{others} (gap {plan.gap:g})? At most {100 * plan.delta:g} % of trials may end with a wrong answer "
+        f"Question: which of {len(plan.means)} arms is best, if the best has mean {plan.means[best]:g} and the others "
+        f"{others} (gap {plan.gap:g})?{stated} At most {100 * plan.delta:g} % of trials may end with {wrong} "
         f"(δ = {plan.delta:g}), with privacy budget ε = {plan.epsilon:g}. "
         f"Answer: plan for {_people(plan.expected_samples)} participants on average "
         f"(standard error {_people(plan.standard_error)}, {plan.runs} simulated trials with {plan.algorithm}); "
-        f"9 trials in 10 end within {_people(plan.p90_samples)}."
+        f"9 trials in 10 end within {_people(plan.p90_samples)}.{days}"
+    )
+
+
+def _difference(plan: Plan) -> str:
+    """What the smallest difference that matters promises, and what it costs to do without."""
+    if plan.difference:
+        without = ""
+        if plan.without_difference is not None:
+            without = f" Without stating one it would need {_people(plan.without_difference)} on average."
+        fixed = ""
+        if plan.fixed_samples is not None and plan.fixed_samples_nonprivate is not None:
+            private = f" ({_people(plan.fixed_samples_nonprivate)} without privacy)" if plan.private else ""
+            fixed = f" The fixed design with the same promise needs {_people(plan.fixed_samples)}{private}."
+        return (
+            f"The recommended arm is within {plan.difference:g} of the best, except with probability δ; which of two "
+            f"arms that close is recommended does not matter.{without}{fixed}"
+        )
+    if plan.with_difference is None:
+        return "No smallest difference that matters is stated: the recommended arm is the best, however small its lead."
+    return (
+        "No smallest difference that matters is stated: the trial goes on until the very best arm is found, however "
+        f"small its lead. If {plan.gap:g} were stated (--difference {plan.gap:g}), the recommended arm would be within "
+        f"that of the best, and the same trial would need {_people(plan.with_difference)} participants on average."
     )
 
 
 def _where_they_go(plan: Plan) -> str:
     shares = ", ".join(f"arm {arm}: {_people(people)}" for arm, people in enumerate(plan.per_arm))
-    return f"On average they go to {shares}; totals are released {plan.releases:,.0f} times on the way."
+    late = ""
+    if plan.outstanding >= 0.5:
+        late = f" The outcomes of {_people(plan.outstanding)} come too late, or in a stage too late, to be used."
+    return f"On average they go to {shares}; totals are released {plan.releases:,.0f} times on the way.{late}"
 
 
 def _against_the_bound(plan: Plan) -> str:
     if plan.lower_bound_refined is None:
-        return "No lower bound is known for a design with a smallest difference that matters."
+        what = "a smallest difference that matters" if plan.difference else "outcomes other than yes and no"
+        return f"No lower bound is known for a design with {what}."
     ratio = plan.expected_samples / plan.lower_bound_refined if plan.lower_bound_refined > 0 else math.inf
     time = "T_ε" if plan.private else "T*_KL"
     return (
@@ -105,7 +139,18 @@ def _turned_round(plan: Plan) -> list[str]:
         if plan.smallest_gap is not None
         else f"{people.capitalize()} resolve no gap at ε = {plan.epsilon:g}, not even a best arm that always succeeds."
     )
-    return [privacy, gap] if plan.private else [gap]
+    chance = (
+        f"As hoped, {100 * plan.chance_of_verdict:.0f} % of trials have their verdict within them."
+        if plan.chance_of_verdict is not None
+        else ""
+    )
+    difference = (
+        f"The smallest difference that may be stated with {people}, if the best leads by just that, is "
+        f"{plan.smallest_difference:g}."
+        if plan.smallest_difference is not None
+        else ""
+    )
+    return [*([privacy] if plan.private else []), gap, *([difference] if difference else []), chance]
 
 
 def _cautions(plan: Plan) -> list[str]:

@@ -123,6 +123,9 @@ class NewTrial(Sent):
     delta: Exact = Field(description="Risk of recommending a wrong arm, between 0 and 1.")
     epsilon: Exact | None = Field(default=None, description="Privacy budget; smaller means more privacy.")
     rho: Exact | None = Field(default=None, description="Privacy budget of the model zcdp.")
+    privacy_delta: Exact | None = Field(default=None, description="Of the model shuffle: the chance that it fails.")
+    group: int | None = Field(default=None, ge=2, le=20_000, description="Of the model shuffle: the smallest group.")
+    colluders: int | None = Field(default=None, ge=0, le=20_000, description="Of the model shuffle, in a group.")
     algorithm: str | None = Field(default=None, max_length=100)
     privacy: Model | None = None
     outcomes: Literal["unit", "binary"] | None = None
@@ -241,9 +244,14 @@ class PlanRequest(Sent):
     model_config = ConfigDict(
         extra="forbid",
         strict=True,
-        json_schema_extra={"examples": [{"arms": 3, "gap": 0.2, "epsilon": 1.0, "delta": 0.05}]},
+        json_schema_extra={"examples": [{"arms": 3, "difference": 0.1, "gap": 0.2, "epsilon": 1.0, "delta": 0.05}]},
     )
 
+    difference: float | None = Field(
+        default=None,
+        description="The smallest difference that matters: the recommended arm is within it of the best, except with "
+        "probability delta.",
+    )
     epsilon: float
     delta: float = 0.01
     means: list[float] | None = Field(default=None, max_length=50)
@@ -254,7 +262,20 @@ class PlanRequest(Sent):
     runs: int = Field(default=200, ge=2, le=1000)
     seed: int = Field(default=0, ge=0, le=2**31)
     participants: int | None = Field(default=None, ge=2, le=10**7)
-    difference: float | None = Field(default=None, description="The smallest difference that matters.")
+    enrol: float | None = Field(default=None, description="People a day; the answer is then in days, too.")
+    arrivals: Literal["constant", "poisson"] = "constant"
+    ramp: str | None = Field(default=None, max_length=20, description="Enrolment grows to its rate over this, as 60d.")
+    follow_up: str | None = Field(default=None, max_length=20, description="An outcome is known after this, as in 28d.")
+    missing: float | list[float] | None = Field(default=None, description="The share of outcomes that never come.")
+    withdrawal: str | None = Field(default=None, max_length=100, description="What counts for them: impute:X.")
+    trend: str | None = Field(default=None, max_length=40, description="Common to all arms, such as linear:0.1.")
+    outcomes: Literal["binary", "unit"] = "binary"
+    low: float = 0
+    high: float = 1
+    lower_is_better: bool = False
+    law: Literal["beta", "normal"] | None = Field(default=None, description="Of outcomes on a scale; with sd.")
+    sd: float | list[float] | None = None
+    scenarios: bool = Field(default=False, description="Also the operating characteristics.")
 
 
 class NewToken(Sent):

@@ -25,6 +25,8 @@ from bestarm.policy.stages import (
     enter_people,
     enter_release,
     in_stage,
+    least_people,
+    makes_groups,
     may_close,
     newest_slot,
     next_slot,
@@ -133,6 +135,8 @@ def batch_by_batch(
     if verdict != UNDECIDED:
         check_arm(verdict, per_arm.size)
     per_arm[:] = record.assigned
+    world.tally[0] = record.total
+    world.tally[1] = record.counted
     world.diary[0] = day_of(world.clock, now)
     return people, verdict, releases, people - record.counted.sum()
 
@@ -151,6 +155,7 @@ def stage_by_stage(
     used = 0
     releases = 0
     target = 0
+    world.tally[:] = 0.0
     now = 0.0
     coming = next_after(rng, world.clock, 0.0)
     verdict = UNDECIDED
@@ -164,6 +169,8 @@ def stage_by_stage(
                 if not sound_opening(stages.openings, slot):
                     raise ValueError(NO_SUCH_STAGE)
                 round_weights(stages.openings, slot)
+                least = least_people(stages.openings, slot, world.group)
+                stages.openings.planned[slot] = max(stages.openings.planned[slot], least)
                 enter_opening(stages)
                 sums[slot, :] = 0.0
                 target = stages.openings.planned[slot]
@@ -183,6 +190,8 @@ def stage_by_stage(
                 enter_closing(stages)
                 due_at[newest] = due_after(world.clock, now)
         elif stages.progress[CLOSED] > stages.progress[RELEASED]:
+            if not makes_groups(stages, oldest, world.group):
+                break
             now = max(now, due)
             one_noise = stages.openings.difference[oldest] == 1
             values[:] = 0.0
@@ -190,6 +199,8 @@ def stage_by_stage(
                 if stages.openings.weights[oldest, arm] > 0.0:
                     if not one_noise:
                         values[arm] = sums[oldest, arm] + blur(rng, world)
+                        world.tally[0, arm] += values[arm]
+                        world.tally[1, arm] += stages.size[oldest, arm]
                     elif arm == stages.openings.champion[oldest]:
                         values[0] += sums[oldest, arm]
                     else:
@@ -202,7 +213,10 @@ def stage_by_stage(
             verdict = over(state, constants)
             if verdict == UNDECIDED and stages.progress[OPENED] > stages.progress[CLOSED]:
                 newest = newest_slot(stages)
-                target = extent(state, constants, in_stage(stages, newest))
+                target = max(
+                    extent(state, constants, in_stage(stages, newest)),
+                    least_people(stages.openings, newest, world.group),
+                )
                 if may_close(stages) and in_stage(stages, newest) >= target:
                     enter_closing(stages)
                     due_at[newest] = due_after(world.clock, now)

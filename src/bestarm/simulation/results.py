@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bestarm import __version__
+from bestarm.design import Design
 from bestarm.instance import Instance
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.policy.record import FloatArray, IntArray
+from bestarm.release.laws import outcome_mean
 from bestarm.simulation.people import MOST_DATES
 
 if TYPE_CHECKING:
@@ -29,11 +30,14 @@ class Rows:
     per_arm: IntArray
     days: FloatArray
     """The day on which the run ended, then those of its releases; NaN where there is none."""
+    tally: FloatArray
+    """Sums and people of all releases, run by arm."""
 
     @classmethod
     def empty(cls, runs: int, arms: int, days: int) -> Rows:
         """Room for so many runs, with so many dates each."""
-        return cls(np.zeros((runs, 4), np.int64), np.zeros((runs, arms), np.int64), np.zeros((runs, days)))
+        counts, per_arm = np.zeros((runs, 4), np.int64), np.zeros((runs, arms), np.int64)
+        return cls(counts, per_arm, np.zeros((runs, days)), np.zeros((runs, 2, arms)))
 
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
@@ -42,6 +46,7 @@ class Rows:
             np.concatenate([part.counts for part in parts]),
             np.concatenate([part.per_arm for part in parts]),
             np.concatenate([part.days for part in parts]),
+            np.concatenate([part.tally for part in parts]),
         )
 
     @property
@@ -98,12 +103,24 @@ class Results:
     """How many days it took; None if nobody looked at a calendar."""
     release_days: FloatArray | None
     """On which day each release was made, run by release, NaN where there was none; the first ones of very many."""
+    estimates: FloatArray | None
+    """Each arm's mean as all releases of its own sums have it, run by arm, NaN where there is none; None for runs that
+    did not go by the clock."""
+    zone: float
+    """The smallest difference that matters, on the scale from 0 to 1."""
     seconds: float
     """Time the runs took, without compilation."""
 
     @classmethod
     def of(
-        cls, scenario: dict[str, Any], instance: Instance, seed: int, max_samples: int, rows: Rows, seconds: float
+        cls,
+        scenario: dict[str, Any],
+        instance: Instance,
+        design: Design,
+        seed: int,
+        rows: Rows,
+        seconds: float,
+        cap: int,
     ) -> Results:
         """From the simulator's rows."""
         samples, recommended, releases, outstanding = rows.counts.T
@@ -113,7 +130,7 @@ class Results:
             scenario=scenario,
             means=instance.means,
             seed=seed,
-            max_samples=max_samples,
+            max_samples=cap,
             samples=samples,
             recommended=recommended,
             releases=releases,
@@ -121,6 +138,8 @@ class Results:
             outstanding=outstanding,
             days=rows.days[:, 0] if timed else None,
             release_days=rows.days[:, 1 : 1 + most] if timed else None,
+            estimates=_estimates(rows.tally, design) if timed else None,
+            zone=float(design.difference / design.outcomes.width),
             seconds=seconds,
         )
 
@@ -133,8 +152,7 @@ class Results:
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which runs recommended a wrong arm: not a best one, or one that is worse by a difference that matters."""
         means = np.array(self.means)
-        zone = float(Fraction(self.scenario["difference"]))
-        bad = means <= means.max() - zone if zone > 0 else means < means.max()
+        bad = means <= means.max() - self.zone if self.zone > 0 else means < means.max()
         return np.asarray(self.decided & bad[self.recommended])
 
     @property
@@ -206,3 +224,9 @@ class Results:
     def _notes(self) -> dict[str, Any]:
         settings = {"seed": self.seed, "max_samples": self.max_samples, "means": list(self.means)}
         return {"version": __version__, **settings, **self.scenario}
+
+
+def _estimates(tally: FloatArray, design: Design) -> FloatArray:
+    with np.errstate(invalid="ignore"):
+        means = tally[:, 0] / tally[:, 1]
+    return np.asarray(np.vectorize(lambda mean: outcome_mean(design.law, mean), otypes=[float])(means))

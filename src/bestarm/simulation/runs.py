@@ -17,11 +17,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
+from bestarm.design import DEFAULT_ALGORITHM, Design, Outcomes, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance, Sampled
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
-from bestarm.policy.catalogue import find
 from bestarm.release.models import COIN
 from bestarm.simulation.clock import day_of
 from bestarm.simulation.life import Life
@@ -36,6 +35,10 @@ DECIDES: Final[tuple[str, ...]] = (
     "privacy",
     "epsilon",
     "rho",
+    "privacy_delta",
+    "flip",
+    "group",
+    "colluders",
     "outcomes",
     "encoding",
     "difference",
@@ -89,8 +92,10 @@ class Scenario:
         return self.design.max_participants or DEFAULT_MAX_SAMPLES
 
     def lower_bound(self) -> float | None:
-        """What no method can do with less of: `theory.lower_bound` of the instance under this promise."""
+        """What no method can do with less of: `theory.lower_bound`; None for outcomes other than yes and no."""
         design = self.design
+        if not self.instance.binary:
+            return None
         return lower_bound(self.instance.means, design.privacy, float(design.delta), float(design.difference))
 
     def key(self) -> tuple[int, ...]:
@@ -108,12 +113,16 @@ def make_scenario(
     delta: float = 0.01,
     privacy: str | None = None,
     rho: float | None = None,
+    privacy_delta: object = None,
+    group: int | None = None,
+    colluders: int | None = None,
     difference: object = None,
     indifference: object = None,
     base: object = None,
     max_participants: int | None = None,
     beta: float = 0.5,
     s: float = 2.0,
+    outcomes: Outcomes | None = None,
     enrol: float | None = None,
     arrivals: str = "constant",
     ramp: str | int | None = None,
@@ -126,17 +135,24 @@ def make_scenario(
 
     The fixed design is planned with the base rate it will meet, the second best mean, unless another is given.
     """
-    chosen = find(algorithm)
+    chosen = resolve(algorithm)
+    scale = outcomes or Outcomes(binary=instance.binary)
     if base is None and chosen.needs_base:
-        base = sorted(instance.means)[-2]
+        base = scale.mean_in_units(sorted(instance.means)[-2])
     design = Design.make(
         arms=instance.arms,
         delta=delta,
         epsilon=epsilon,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         privacy=privacy,
         algorithm=chosen,
         outcomes="binary" if instance.binary else "unit",
+        low=scale.low,
+        high=scale.high,
+        lower_is_better=scale.lower_is_better,
         difference=difference,
         indifference=indifference,
         base=base,
@@ -191,6 +207,9 @@ def simulate(
     max_samples: int | None = None,
     privacy: str | None = None,
     rho: float | None = None,
+    privacy_delta: object = None,
+    group: int | None = None,
+    colluders: int | None = None,
     difference: object = None,
     indifference: object = None,
     base: object = None,
@@ -225,6 +244,9 @@ def simulate(
         delta=delta,
         privacy=privacy,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         difference=difference,
         indifference=indifference,
         base=base,
@@ -264,7 +286,8 @@ def run_scenario(
         rows = _rows_here(scenario, runs, seed, expected, progress)
     else:
         rows = _rows_in_parallel(scenario, runs, seed, expected, jobs, progress)
-    return Results.of(scenario.describe(), scenario.instance, seed, scenario.cap, rows, time.perf_counter() - begin)
+    taken = time.perf_counter() - begin
+    return Results.of(scenario.describe(), scenario.instance, scenario.design, seed, rows, taken, scenario.cap)
 
 
 def _compile(scenario: Scenario) -> None:
@@ -309,6 +332,7 @@ def run_chunk(scenario: Scenario, seed: int, first: int, last: int, max_samples:
         world.diary[:] = math.nan
         rows.counts[row] = run(rng, world, constants, max_samples, rows.per_arm[row])
         rows.days[row] = world.diary[: rows.days.shape[1]]
+        rows.tally[row] = world.tally
     return rows
 
 

@@ -21,10 +21,13 @@ from scipy.stats import norm
 from bestarm.checks import DELTA
 from bestarm.errors import InputError
 from bestarm.release.laws import Law, counted_mean, noise_variance
+from bestarm.theory.inputs import Floats
 from bestarm.theory.lattice import at_least, lattice_of, law_on
 
 BEYOND: Final = 25.0
 """The window is cut where what lies outside weighs e^-BEYOND of delta."""
+NODES: Final = 96
+"""Nodes of means over a normal law; their error is below 1e-9 of the probabilities that matter."""
 LARGEST: Final = 2**50
 """No design is larger."""
 
@@ -97,6 +100,46 @@ def _error(arms: int, low_mean: float, high_mean: float, people: int, law: Law, 
     with np.errstate(divide="ignore"):
         some_rival = -np.expm1((arms - 1) * np.log1p(-at_least(lattice, rival)))
     return float(best @ some_rival)
+
+
+def fixed_size_of_means(
+    arms: int, variances: tuple[float, float], difference: float, delta: float, noise: float = 0.0
+) -> int:
+    """The same for outcomes on a scale, by normal laws (Bechhofer 1954): the smallest number of people per arm.
+
+    `variances` of an outcome on the best arm and on the others, `noise` the variance that a release adds to a sum; all
+    on the scale from 0 to 1.
+    """
+    DELTA.plainly(delta)
+    if not 0.0 < difference <= 1.0:
+        raise InputError(f"The difference is {difference:g}, but it has to be positive and at most 1.")
+
+    def error(people: int) -> float:
+        best, rival = (math.sqrt(people * variance + noise) for variance in variances)
+        if best == rival == 0.0:
+            return 0.0
+        x, weights = _hermite()
+        beaten = norm.cdf((people * difference + best * x) / max(rival, 1e-300)) ** (arms - 1)
+        return float(1.0 - weights @ beaten)
+
+    enough = 1
+    while error(enough) > delta:
+        enough *= 2
+        if enough > LARGEST:
+            raise InputError(
+                f"The fixed design would need more than {LARGEST} people per arm; state a larger difference."
+            )
+    too_few = enough // 2
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if error(middle) <= delta else (middle, enough)
+    return enough
+
+
+def _hermite() -> tuple[Floats, Floats]:
+    # Nodes and weights for means over a standard normal law.
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return nodes, weights / weights.sum()
 
 
 def fixed_people(arms: int, base: float, difference: float, delta: float, law: Law) -> int:

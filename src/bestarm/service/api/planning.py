@@ -61,21 +61,9 @@ def bounds(holder: Viewer, question: schemas.BoundsQuestion) -> schemas.BoundsAn
 def plan(holder: Viewer, planner: PlannerHere, question: schemas.PlanRequest) -> Any:
     """How many participants a trial needs and what privacy costs, by simulation. Repeat the question until the
     answer is 200: the same question is computed once."""
-    answer = planner.ask(
-        to_be_planned(
-            question.means,
-            epsilon=question.epsilon,
-            delta=question.delta,
-            arms=question.arms,
-            gap=question.gap,
-            base=question.base,
-            algorithm=question.algorithm or DEFAULT_ALGORITHM,
-            runs=question.runs,
-            seed=question.seed,
-            participants=question.participants,
-            difference=question.difference,
-        )
-    )
+    asked = question.model_dump()
+    asked["algorithm"] = question.algorithm or DEFAULT_ALGORITHM
+    answer = planner.ask(to_be_planned(**asked))
     if answer is None:
         return JSONResponse({"state": "computing"}, 202, {"Retry-After": "1"})
     return {"state": "done", "plan": plain(answer)}

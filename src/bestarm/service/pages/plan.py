@@ -1,4 +1,5 @@
-"""The plan page: choose arms, a hoped-for gap and a risk; move epsilon and see what privacy costs."""
+"""The plan page: say what difference matters, choose arms, a hoped-for gap and a risk; move epsilon and see what
+privacy costs, in people and in days, beside the fixed design with the same promise."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from fastapi.responses import Response
 
 from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.errors import BestArmError, InputError
+from bestarm.planning.beside import fixed_designs
+from bestarm.planning.question import Question
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.service.figures import cost_curve
 from bestarm.service.guard import PageHolder, PlannerHere
@@ -31,7 +34,10 @@ CURVE_EPSILON = 1.0
 
 BLANK = {
     "arms": "placebo\n5 mg\n10 mg",
-    "gap": "0.2",
+    "difference": "0.1",
+    "gap": "",
+    "enrol": "",
+    "follow_up": "",
     "base": "",
     "delta": "0.05",
     "step": str(STEPS_PER_DECADE * 2),
@@ -49,7 +55,14 @@ class Outlook:
     delta: float
     expected: float
     p90: float
-    bound: float
+    bound: float | None
+    """None with a smallest difference that matters: no bound is known then."""
+    difference: float
+    fixed: int | None
+    """People of the fixed design with the same promise."""
+    fixed_nonprivate: int | None
+    days: float | None
+    p90_days: float | None
     without_privacy: float
     half_gap: float
     theory: Bounds
@@ -88,26 +101,32 @@ def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[
     }
     try:
         labels = [line.strip() for line in values["arms"].replace(",", "\n").splitlines() if line.strip()]
+        difference, gap = _maybe("The difference", values["difference"]), _maybe("The gap", values["gap"])
         question = to_be_planned(
             epsilon=CURVE_EPSILON,
             delta=_number("The risk", values["delta"]),
             arms=len(labels),
-            gap=_number("The gap", values["gap"]),
-            base=_number("The others' rate", values["base"]) if values["base"].strip() else None,
+            difference=difference if _takes_difference(values["algorithm"]) else None,
+            gap=difference if gap is None else gap,
+            enrol=_maybe("The number of people a day", values["enrol"]),
+            follow_up=values["follow_up"].strip() or None,
+            base=_maybe("The others' rate", values["base"]),
             algorithm=values["algorithm"],
             runs=RUNS,
         )
         plan = planner.ask(question)
         if plan is not None:
-            answer["outlook"] = _outlook(plan, labels, values)
+            answer["outlook"] = _outlook(question, plan, labels, values)
     except BestArmError as error:
         answer["problem"] = str(error)
     return answer
 
 
-def _outlook(plan: dict[str, Any], labels: list[str], values: dict[str, str]) -> Outlook:
+def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values: dict[str, str]) -> Outlook:
     epsilon = epsilon_at(values["step"])
     theory = bounds(plan["means"], epsilon, plan["delta"])
+    fixed, fixed_nonprivate = fixed_designs(question.with_epsilon(epsilon))
+    dated = plan["by_epsilon"][0].get("expected_days") is not None
     expected = between(plan["by_epsilon"], epsilon, "expected_samples")
     free = free_epsilon(plan["means"])
     half = plan["sensitivity"][-1]["expected_samples"] / plan["expected_samples"]
@@ -115,6 +134,8 @@ def _outlook(plan: dict[str, Any], labels: list[str], values: dict[str, str]) ->
         "arms": "\n".join(labels),
         "epsilon": f"{epsilon:g}",
         "delta": values["delta"],
+        "difference": f"{question.difference:g}",
+        "follow_up": values["follow_up"],
         "algorithm": values["algorithm"],
     }
     return Outlook(
@@ -124,7 +145,12 @@ def _outlook(plan: dict[str, Any], labels: list[str], values: dict[str, str]) ->
         delta=plan["delta"],
         expected=expected,
         p90=between(plan["by_epsilon"], epsilon, "p90_samples"),
-        bound=theory.lower_bound_refined,
+        bound=None if question.difference else theory.lower_bound_refined,
+        difference=question.difference,
+        fixed=fixed,
+        fixed_nonprivate=fixed_nonprivate,
+        days=between(plan["by_epsilon"], epsilon, "expected_days") if dated else None,
+        p90_days=between(plan["by_epsilon"], epsilon, "p90_days") if dated else None,
         without_privacy=plan["without_privacy"],
         half_gap=half,
         theory=theory,
@@ -150,6 +176,15 @@ def between(points: list[dict[str, Any]], epsilon: float, key: str) -> float:
         return float(below[key])
     share = math.log(epsilon / below["epsilon"]) / math.log(above["epsilon"] / below["epsilon"])
     return float(math.exp((1 - share) * math.log(below[key]) + share * math.log(above[key])))
+
+
+def _takes_difference(algorithm: str) -> bool:
+    """Whether it can be told what matters; to others the field means the gap that is hoped for."""
+    return algorithm not in CATALOGUE or CATALOGUE[algorithm].supports_indifference
+
+
+def _maybe(what: str, text: str) -> float | None:
+    return _number(what, text) if text.strip() else None
 
 
 def _number(what: str, text: str) -> float:
