@@ -86,7 +86,7 @@ class Tampering:
 
 
 def batched(store: Path) -> None:
-    """A trial by batches: a pause, a withdrawal, a correction, an outcome told again, a code mended, one entered twice."""
+    """A trial by batches: a pause, a withdrawal, a correction, an outcome told again, codes that were wrong."""
     plan: dict[str, Any] = {"arms": list(MEANS), "epsilon": 1, "delta": "0.1", "algorithm": "adap-tt"}
     with Trial.create(store, name="batched", outcomes="binary", **plan) as trial:
         enrol(trial, MEANS, 24)
