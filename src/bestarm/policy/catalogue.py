@@ -153,6 +153,8 @@ def adap_tt_published() -> Batched:
         start=sampling.start_top_two,
         size=doubling,
         recruit=sampling.published_coin,
+        leads=sampling.published_leader,
+        challenges=sampling.published_challenger,
         assigned=remember_nothing,
         released=sampling.lead_published,
         over=stopping.published_glr,

@@ -245,26 +245,41 @@ def lead_empirical(state: TopTwo, constants: SamplingConstants, arm: int) -> Non
 
 
 @rule
+def published_leader(state: TopTwo, constants: SamplingConstants) -> int:
+    """The leader of the released AdaP-TT; -1 before every arm has been released."""
+    return int(state.leader[0])
+
+
+@rule
+def published_challenger(state: TopTwo, constants: SamplingConstants) -> int:
+    """The challenger of the released AdaP-TT, whose gap is widened by 1/(1 + sqrt(n))."""
+    widening = 1.0 / (1.0 + math.sqrt(people_counted(state.record)))
+    return transportation_challenger(state.mean, state.record.assigned, int(state.leader[0]), widening)
+
+
+@rule
 def published_coin(state: TopTwo, constants: SamplingConstants, weights: FloatArray) -> int:
-    """The released AdaP-TT: a coin between leader (beta) and challenger, whose gap is widened by 1/(1 + sqrt(n))."""
-    return _coin(state, constants.beta, 1.0 / (1.0 + math.sqrt(people_counted(state.record))), weights)
+    """The released AdaP-TT: a coin between leader (beta) and challenger."""
+    leader = published_leader(state, constants)
+    if leader < 0:
+        return fewest_assigned(state.record)
+    for arm in range(weights.size):
+        weights[arm] = 0.0
+    weights[leader] = constants.beta
+    weights[published_challenger(state, constants)] = 1.0 - constants.beta
+    return SEVERAL
 
 
 @rule
 def published_ttucb_coin(state: TopTwo, constants: SamplingConstants, weights: FloatArray) -> int:
     """The released TTUCB: the same coin, with the gap widened by log(1 + n)^(-1/4)."""
-    people = people_counted(state.record)
-    return _coin(state, constants.beta, math.log(1.0 + people) ** -0.25 if people > 0 else 0.0, weights)
-
-
-@rule
-def _coin(state: TopTwo, beta: float, widening: float, weights: FloatArray) -> int:
-    leader = state.leader[0]
+    leader = int(state.leader[0])
     if leader < 0:
         return fewest_assigned(state.record)
+    widening = math.log(1.0 + people_counted(state.record)) ** -0.25
     challenger = transportation_challenger(state.mean, state.record.assigned, leader, widening)
     for arm in range(weights.size):
         weights[arm] = 0.0
-    weights[leader] = beta
-    weights[challenger] = 1.0 - beta
+    weights[leader] = constants.beta
+    weights[challenger] = 1.0 - constants.beta
     return SEVERAL
