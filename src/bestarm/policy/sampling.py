@@ -130,8 +130,19 @@ def uniform(state: State, constants: SamplingConstants, weights: FloatArray) -> 
     return fewest_assigned(state.record)
 
 
+class Tracked(Protocol):
+    """A state that counts the rounds an arm led, and the people it got in them."""
+
+    @property
+    def leader(self) -> IntArray: ...
+    @property
+    def led(self) -> IntArray: ...
+    @property
+    def led_pulls(self) -> IntArray: ...
+
+
 @rule
-def leader_is_due(state: TopTwo, constants: SamplingConstants) -> bool:
+def leader_is_due(state: Tracked, constants: SamplingConstants) -> bool:
     """Whether the leader B gets the next person: N_BB <= beta L_B, this round included in L_B."""
     leader = state.leader[0]
     return bool(state.led_pulls[leader] <= constants.beta * (state.led[leader] + 1))
@@ -153,7 +164,7 @@ def top_two(state: TopTwo, constants: SamplingConstants, weights: FloatArray) ->
 
 
 @rule
-def track(state: TopTwo, constants: SamplingConstants, arm: int, people: int) -> None:
+def track(state: Tracked, constants: SamplingConstants, arm: int, people: int) -> None:
     """Algorithm 2, line 18: count the rounds the leader led, and the people it got in them."""
     leader = state.leader[0]
     if leader >= 0:
