@@ -13,7 +13,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from bestarm import __version__
-from bestarm.cli import audit, demo, plan, reproduce, serve, simulate, theory, trial
+from bestarm.cli import audit, demo, plan, replay, reproduce, serve, simulate, theory, trial
 from bestarm.errors import InputError, OperationError
 
 # The ancestor of all complaints about the command line; which module it lives in depends on typer's version.
@@ -45,7 +45,7 @@ def _root(
     """Options of the command itself; `--version` has done its work by the time this runs."""
 
 
-for _group in (theory, plan, simulate, reproduce, trial, audit, demo, serve):
+for _group in (theory, plan, simulate, replay, reproduce, trial, audit, demo, serve):
     _group.register(app)
 
 
