@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bestarm.policy.catalogue import wrap
     from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
+    from bestarm.simulation.sweep import sweep
     from bestarm.theory import Bounds, bounds
     from bestarm.trial.identity import Participant
     from bestarm.trial.trial import Trial
@@ -47,6 +48,7 @@ _HOME = {
     "replay": "bestarm.planning",
     "Results": "bestarm.simulation",
     "simulate": "bestarm.simulation",
+    "sweep": "bestarm.simulation.sweep",
     "Bounds": "bestarm.theory",
     "bounds": "bestarm.theory",
     "Participant": "bestarm.trial.identity",
@@ -84,6 +86,7 @@ __all__ = [
     "replay",
     "rule",
     "simulate",
+    "sweep",
     "wrap",
 ]
 

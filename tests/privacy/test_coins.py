@@ -42,6 +42,9 @@ class TossedAgain:
     def truthful(self, epsilon: Fraction) -> bool:
         return samplers.bernoulli_logistic(secrets.randbelow, epsilon)
 
+    def flips(self, p: Fraction) -> bool:
+        return self.coin(p)
+
 
 def new_people(count: int, purpose: str = OUTCOME) -> list[PersonalCoins]:
     key = secrets.token_bytes(32)

@@ -18,6 +18,7 @@ class Timed(NamedTuple):
     longest_step: int
     diary: FloatArray
     tally: FloatArray
+    group: int = 1
 
 
 def timed(clock: Clock | None = None, longest_step: int = 2**62, dates: int = 5000) -> Timed:

@@ -18,8 +18,8 @@ PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
 )
 EVIDENCE = "docs/evidence-proof.md"
-THESIS = "Azize (2024), Privacy-utility trade-offs in sequential decision-making under uncertainty, thesis"
-POSTER = "Azize, Jourdan, Al Marjani and Basu (2025), the poster of DP-TT, NeurIPS 2025"
+LATER = "Azize, Jourdan, Al Marjani and Basu (2024), Differentially private best-arm identification, arXiv:2406.06408"
+POSTER = "Jourdan and Azize (2025), Optimal best arm identification under differential privacy, NeurIPS 2025, poster"
 TOP_TWO = "Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited"
 RELEASED_CODE = "The released code of Azize et al. (2023), which differs from their Algorithm 2"
 
@@ -185,7 +185,7 @@ def adap_tt_star_() -> Batched:
     return Batched(
         name="adap-tt-star",
         summary="AdaP-TT*: AdaP-TT with the transportation cost and threshold of the authors' later work",
-        source=f"{THESIS}, chapter 4",
+        source=LATER,
         proven=True,
         privacy=("pure",),
         constants=adap_tt_star.star_constants,
@@ -240,7 +240,7 @@ def ctb_tt() -> Batched:
         ttucb(),
         name="ctb-tt",
         summary="CTB-TT: TTUCB on answers that every person randomised, local privacy",
-        source=f"{THESIS}, local privacy; TTUCB's threshold on the randomised answers",
+        source=f"{LATER}; TTUCB's threshold on the randomised answers",
         privacy=("local",),
     )
 
@@ -296,7 +296,7 @@ def evidence() -> Staged:
         summary="Coin evidence (the default): bets on releases of randomised stages, valid under drift",
         source=EVIDENCE,
         proven=True,
-        privacy=("pure", "none", "local", "zcdp"),
+        privacy=("pure", "none", "local", "zcdp", "shuffle"),
         constants=coin.evidence_constants,
         start=coin.start_evidence,
         open_stage=coin.open_stage,
@@ -317,7 +317,7 @@ def fixed_design() -> Batched:
         summary="The fixed design: equal numbers on every arm, one noisy sum each, the highest is recommended",
         source="Bechhofer (1954), sized exactly for the noise; bestarm/theory/fixed.py",
         proven=True,
-        privacy=("pure", "none", "local", "zcdp"),
+        privacy=("pure", "none", "local", "zcdp", "shuffle"),
         constants=fixed.fixed_constants,
         start=fixed.start_fixed,
         size=fixed.size_of_arm,

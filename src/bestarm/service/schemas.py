@@ -123,6 +123,9 @@ class NewTrial(Sent):
     delta: Exact = Field(description="Risk of recommending a wrong arm, between 0 and 1.")
     epsilon: Exact | None = Field(default=None, description="Privacy budget; smaller means more privacy.")
     rho: Exact | None = Field(default=None, description="Privacy budget of the model zcdp.")
+    privacy_delta: Exact | None = Field(default=None, description="Of the model shuffle: the chance that it fails.")
+    group: int | None = Field(default=None, ge=2, le=20_000, description="Of the model shuffle: the smallest group.")
+    colluders: int | None = Field(default=None, ge=0, le=20_000, description="Of the model shuffle, in a group.")
     algorithm: str | None = Field(default=None, max_length=100)
     privacy: Model | None = None
     outcomes: Literal["unit", "binary"] | None = None

@@ -13,7 +13,7 @@ import numpy as np
 from bestarm.errors import InputError
 from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, Sampled, TruncatedNormal
 from bestarm.policy.record import FloatArray, IntArray
-from bestarm.release.laws import LOCAL, NONE, ZCDP, Law, noise_variance
+from bestarm.release.laws import NONE, ZCDP, Law, noise_variance, randomised
 from bestarm.rules import rule
 from bestarm.simulation.clock import Clock, day_of
 
@@ -58,6 +58,8 @@ class SimulatedNoise(NamedTuple):
     """Laplace: 1/epsilon. Discrete Laplace: epsilon. Discrete Gaussian: sigma. Randomised response: P(truth)."""
     grid: int
     """Integer noise lives on multiples of 1/grid."""
+    group: int = 1
+    """The fewest people of a sum that may be released."""
 
 
 class Changes(NamedTuple):
@@ -88,6 +90,8 @@ class World(NamedTuple):
     """The day on which the run ended, then those of its first releases."""
     tally: FloatArray
     """All releases of each arm's own sums, added up, and the people in them."""
+    group: int
+    """The fewest people of a sum that may be released."""
 
 
 def world_of(
@@ -107,6 +111,7 @@ def world_of(
         max(1, int(expected / PIECES)) if moves else 2**62,
         np.full(1 + MOST_DATES, math.nan),
         np.zeros((2, people.kind.size)),
+        noise.group,
     )
 
 
@@ -144,8 +149,8 @@ def noise_of(law: Law, continuous: bool = False) -> SimulatedNoise:
     grid = round(1.0 / law.step)
     if law.kind == NONE:
         return SimulatedNoise(NO_NOISE, 0.0, grid)
-    if law.kind == LOCAL:
-        return SimulatedNoise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
+    if randomised(law):
+        return SimulatedNoise(RANDOMISED_RESPONSE, law.slope + law.offset, 1, law.group)
     if law.kind == ZCDP:
         return SimulatedNoise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
     if continuous:

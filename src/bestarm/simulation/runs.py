@@ -21,7 +21,6 @@ from bestarm.design import DEFAULT_ALGORITHM, Design, Outcomes, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance, Sampled
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
-from bestarm.policy.catalogue import find
 from bestarm.release.models import COIN
 from bestarm.simulation.clock import day_of
 from bestarm.simulation.life import Life
@@ -36,6 +35,10 @@ DECIDES: Final[tuple[str, ...]] = (
     "privacy",
     "epsilon",
     "rho",
+    "privacy_delta",
+    "flip",
+    "group",
+    "colluders",
     "outcomes",
     "encoding",
     "difference",
@@ -110,6 +113,9 @@ def make_scenario(
     delta: float = 0.01,
     privacy: str | None = None,
     rho: float | None = None,
+    privacy_delta: object = None,
+    group: int | None = None,
+    colluders: int | None = None,
     difference: object = None,
     indifference: object = None,
     base: object = None,
@@ -129,7 +135,7 @@ def make_scenario(
 
     The fixed design is planned with the base rate it will meet, the second best mean, unless another is given.
     """
-    chosen = find(algorithm)
+    chosen = resolve(algorithm)
     scale = outcomes or Outcomes(binary=instance.binary)
     if base is None and chosen.needs_base:
         base = scale.mean_in_units(sorted(instance.means)[-2])
@@ -138,6 +144,9 @@ def make_scenario(
         delta=delta,
         epsilon=epsilon,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         privacy=privacy,
         algorithm=chosen,
         outcomes="binary" if instance.binary else "unit",
@@ -198,6 +207,9 @@ def simulate(
     max_samples: int | None = None,
     privacy: str | None = None,
     rho: float | None = None,
+    privacy_delta: object = None,
+    group: int | None = None,
+    colluders: int | None = None,
     difference: object = None,
     indifference: object = None,
     base: object = None,
@@ -232,6 +244,9 @@ def simulate(
         delta=delta,
         privacy=privacy,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         difference=difference,
         indifference=indifference,
         base=base,

@@ -17,7 +17,7 @@ from bestarm.exact import text_of
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import IMPUTED, OUTCOME, Deal
 from bestarm.privacy.mechanism import Door
-from bestarm.release.laws import LOCAL
+from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, Stage
 from bestarm.trial.fold import HOUR, MICROSECONDS, Fold, Owed
 from bestarm.trial.moments import moment
@@ -113,7 +113,10 @@ class Desk:
         rules, book = self.fold.rules, self.fold.book
         labels = list(rules.design.arms)
         said = rules.algorithm.explain(self.fold.state, rules.constants, labels)
-        if owed.arm is None:
+        if owed.arm is None and book.released < book.closed:
+            few = f"A stage closed with fewer than {rules.design.law.group} people in a sum, which may not be released."
+            body = {"arm": None, "by": "group", "reason": f"{few} {said}"}
+        elif owed.arm is None:
             most = rules.design.max_participants
             body = {"arm": None, "by": "participants", "reason": f"All {most} participants are enrolled. {said}"}
         else:
@@ -238,7 +241,9 @@ class Desk:
         """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         self.settle()
         if self._local:
-            raise InputError("Under local privacy the outcome itself is not kept, and so cannot be corrected.")
+            raise InputError(
+                "Under local and shuffled privacy the outcome itself is not kept, and so cannot be corrected."
+            )
         self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
         if assignment.state == "voided":
@@ -344,7 +349,7 @@ class Desk:
 
     @property
     def _local(self) -> bool:
-        return self.fold.rules.design.law.kind == LOCAL
+        return randomised(self.fold.rules.design.law)
 
 
 def choose(fold: Fold, weights: FloatArray, pick: Pick) -> int:
