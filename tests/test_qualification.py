@@ -12,8 +12,8 @@ import pytest
 
 from bestarm.cli import main
 from bestarm.privacy.noise import SystemNoise
-from bestarm.qualification import qualify, write_record
 from bestarm.qualification import checks as all_checks
+from bestarm.qualification import qualify, write_record
 from bestarm.qualification.checks import CHECKS, FROZEN
 from tests.storage.freeze import SHIPPED, frozen
 
