@@ -13,6 +13,7 @@ NOT_COUNTED = (
     "policy/test_paper_oracles",
     "release/",
     "reproduction/",
+    "service/test_looks",
     "simulation/",
     "test_docs",
     "theory/test_oracles",

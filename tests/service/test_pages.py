@@ -111,6 +111,9 @@ def test_every_form_that_changes_something_checks_where_it_comes_from(service: S
         "/access/tokens",
         "/access/views",
         "/access/end",
+        "/access/links",
+        "/access/webhooks",
+        "/access/webhooks/end",
         "/sign-out",
         "/trials/dose/manage",
     ]

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import text_of
@@ -18,7 +18,8 @@ from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import IMPUTED, OUTCOME, Deal
 from bestarm.privacy.mechanism import Door
 from bestarm.release.laws import randomised
-from bestarm.storage.contract import Assignment, Stage
+from bestarm.storage.contract import Assignment, Stage, TrialState
+from bestarm.storage.events import EventKind
 from bestarm.trial.fold import HOUR, MICROSECONDS, Fold, Owed
 from bestarm.trial.moments import moment
 
@@ -61,7 +62,7 @@ class Desk:
     deal: Deal
     pick: Pick = pick_secretly
 
-    def emit(self, kind: str, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
+    def emit(self, kind: EventKind, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
         """Let an event happen."""
         self.log(kind, self.at, actor, body, secret)
         self.fold.apply(kind, self.at, body, secret)
@@ -332,7 +333,7 @@ class Desk:
         self.settle()
         return self._turn("paused", "resumed", reason, actor)
 
-    def _turn(self, needed: str, kind: str, reason: str, actor: str) -> str:
+    def _turn(self, needed: TrialState, kind: Literal["paused", "resumed"], reason: str, actor: str) -> str:
         state = self.fold.book.state
         if state != needed:
             raise InputError(f"The trial is {'recruiting' if state == 'open' else state}; it cannot be {kind} now.")

@@ -7,8 +7,9 @@ depends on assignments, sizes and the clock, and on whether outcomes are there, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bestarm.design import Design
 from bestarm.errors import OperationError
@@ -55,7 +56,7 @@ class Rules:
 class Owed:
     """An event that has to happen now: a stage's release, or the end of the trial."""
 
-    kind: str
+    kind: Literal["released", "stopped"]
     stage: Stage | None = None
     arm: int | None = None
     """The recommended arm, when the evidence ends the trial; None when the participants ran out."""
@@ -370,7 +371,7 @@ class Fold:
         self.book.state = "open"
 
 
-APPLY: Final = {
+APPLY: Final[dict[str, Callable[[Fold, int, dict[str, Any], dict[str, Any]], None]]] = {
     "created": Fold._created,
     "opened": Fold._opened,
     "assigned": Fold._assigned,

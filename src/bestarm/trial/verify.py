@@ -24,7 +24,7 @@ from bestarm.errors import BestArmError
 from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import randomised
-from bestarm.storage.contract import Assignment, Reading
+from bestarm.storage.contract import Assignment, AssignmentState, Reading
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
 from bestarm.storage.keys import Keys
 from bestarm.storage.memory import MemoryBooks
@@ -288,7 +288,7 @@ class Replay:
         if self.fold.book.state != "paused":
             raise Wrong("The trial was not paused.")
 
-    def _assignment(self, event: Event, states: tuple[str, ...]) -> Assignment:
+    def _assignment(self, event: Event, states: tuple[AssignmentState, ...]) -> Assignment:
         assignment = self.fold.books.assignment(event.body["assignment"])
         if assignment is None or assignment.state not in states:
             raise Wrong("There is no such assignment, or it was settled already.")
