@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
-    from bestarm.planning import OperatingCharacteristics, Plan, operating_characteristics, plan
+    from bestarm.planning import OperatingCharacteristics, Plan, Replay, operating_characteristics, plan, replay
     from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
     from bestarm.rules import rule
@@ -44,6 +44,8 @@ _HOME = {
     "operating_characteristics": "bestarm.planning",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
+    "Replay": "bestarm.planning",
+    "replay": "bestarm.planning",
     "Results": "bestarm.simulation",
     "simulate": "bestarm.simulation",
     "sweep": "bestarm.simulation.sweep",
@@ -72,6 +74,7 @@ __all__ = [
     "Participant",
     "Plan",
     "Privacy",
+    "Replay",
     "Results",
     "Staged",
     "Trial",
@@ -80,6 +83,7 @@ __all__ = [
     "bounds",
     "operating_characteristics",
     "plan",
+    "replay",
     "rule",
     "simulate",
     "sweep",
