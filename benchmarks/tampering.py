@@ -86,7 +86,7 @@ class Tampering:
 
 
 def batched(store: Path) -> None:
-    """A trial by batches, with a pause, a withdrawal, corrections, and an outcome that was told again."""
+    """A trial by batches: a pause, a withdrawal, a correction, an outcome told again, codes that were wrong."""
     plan: dict[str, Any] = {"arms": list(MEANS), "epsilon": 1, "delta": "0.1", "algorithm": "adap-tt"}
     with Trial.create(store, name="batched", outcomes="binary", **plan) as trial:
         enrol(trial, MEANS, 24)
@@ -97,6 +97,8 @@ def batched(store: Path) -> None:
         trial.tell(asked[1], 1)
         trial.correct(asked[1], 0, "slip")
         trial.tell(asked[1], 1, actor="ward 2", guarded=True)
+        trial.relabel(asked[2], "s", "misread")
+        trial.void(str(trial.ask("t").id), "s", "entered twice")
 
 
 def visits(store: Path) -> None:

@@ -8,11 +8,13 @@ import pytest
 
 TESTS = Path(__file__).parent
 NOT_COUNTED = (
+    "cli/test_anywhere",
     "policy/test_evidence",
     "policy/test_invariants",
     "policy/test_paper_oracles",
     "release/",
     "reproduction/",
+    "service/test_looks",
     "simulation/",
     "test_docs",
     "theory/test_oracles",

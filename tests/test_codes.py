@@ -86,6 +86,7 @@ def test_a_design_that_names_no_rule_takes_codes_as_they_were_typed() -> None:
         ("p-01", "p-011"),
         ("p-0011", "p-001"),
         ("p_001", "p-001"),
+        ("p-0o5", "p-5"),
         ("мария", "мария-"),
     ],
 )

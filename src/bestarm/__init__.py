@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
-    from bestarm.planning import OperatingCharacteristics, Plan, operating_characteristics, plan
+    from bestarm.planning import OperatingCharacteristics, Plan, Replay, operating_characteristics, plan, replay
     from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
+    from bestarm.progress import ProgressBar
     from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
+    from bestarm.simulation.sweep import sweep
     from bestarm.theory import Bounds, bounds
     from bestarm.trial.identity import Participant
     from bestarm.trial.trial import Trial
@@ -38,13 +40,17 @@ _HOME = {
     "Outcomes": "bestarm.design",
     "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
+    "ProgressBar": "bestarm.progress",
     "rule": "bestarm.rules",
     "OperatingCharacteristics": "bestarm.planning",
     "operating_characteristics": "bestarm.planning",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
+    "Replay": "bestarm.planning",
+    "replay": "bestarm.planning",
     "Results": "bestarm.simulation",
     "simulate": "bestarm.simulation",
+    "sweep": "bestarm.simulation.sweep",
     "Bounds": "bestarm.theory",
     "bounds": "bestarm.theory",
     "Participant": "bestarm.trial.identity",
@@ -70,6 +76,8 @@ __all__ = [
     "Participant",
     "Plan",
     "Privacy",
+    "ProgressBar",
+    "Replay",
     "Results",
     "Staged",
     "Trial",
@@ -78,8 +86,10 @@ __all__ = [
     "bounds",
     "operating_characteristics",
     "plan",
+    "replay",
     "rule",
     "simulate",
+    "sweep",
     "wrap",
 ]
 

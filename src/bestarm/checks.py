@@ -59,7 +59,7 @@ RHO: Final = positive("rho", "a privacy budget")
 DELTA: Final = share("delta", "the risk of a wrong recommendation")
 BETA: Final = share("beta", "the leader's share")
 EXPONENT: Final = Requirement(
-    "s", "the exponent has to be a finite number above 1", lambda x: x > 1 and math.isfinite(x)
+    "s", "the exponent has to be a number above 1 and at most 10", lambda x: bool(1 < x <= 10)
 )
 
 

@@ -83,20 +83,13 @@ def another_number(code: str, other: str) -> bool:
 
 def _slips(code: str) -> Iterator[str]:
     # One look-alike, or all of a kind (P-OO1); neighbours swapped; zeros in front of a number; separators left out.
-    for alike in LOOK_ALIKES:
-        for wrong in alike:
-            for right in alike.replace(wrong, ""):
-                yield code.replace(wrong, right)
-                for place, letter in enumerate(code):
-                    if letter == wrong:
-                        yield code[:place] + right + code[place + 1 :]
+    alikes = list(_look_alikes(code))
+    yield from alikes
     for place in range(len(code) - 1):
         yield code[:place] + code[place + 1] + code[place] + code[place + 2 :]
     yield "".join(letter for letter in code if letter.isalnum())
-    head = code.rstrip("0123456789")
-    digits = code[len(head) :]
-    if digits:
-        yield from (head + digits.lstrip("0").rjust(width, "0") for width in range(1, 9))
+    for one in (code, *alikes):
+        yield from _padded(one)
     # One character too many, too few, or another.
     letters = ANYTHING + "".join(sorted(set(code) - set(ANYTHING)))
     for place in range(len(code)):
@@ -105,6 +98,24 @@ def _slips(code: str) -> Iterator[str]:
         yield from (code[:place] + letter + code[place + 1 :] for letter in letters)
     for place in range(len(code) + 1):
         yield from (code[:place] + letter + code[place:] for letter in letters)
+
+
+def _look_alikes(code: str) -> Iterator[str]:
+    for alike in LOOK_ALIKES:
+        for wrong in alike:
+            for right in alike.replace(wrong, ""):
+                yield code.replace(wrong, right)
+                for place, letter in enumerate(code):
+                    if letter == wrong:
+                        yield code[:place] + right + code[place + 1 :]
+
+
+def _padded(code: str) -> Iterator[str]:
+    # The number at its end with more or fewer zeros in front.
+    head = code.rstrip("0123456789")
+    digits = code[len(head) :]
+    if digits:
+        yield from (head + digits.lstrip("0").rjust(width, "0") for width in range(1, 9))
 
 
 def _kind(subject: object) -> str:

@@ -24,7 +24,7 @@ from bestarm.outcomes import Outcomes
 from bestarm.policy.algorithm import Algorithm, Staged
 from bestarm.policy.catalogue import find
 from bestarm.policy.numbers import Numbers
-from bestarm.release.laws import LOCAL, Law
+from bestarm.release.laws import Law, randomised
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
 
 DEFAULT_ALGORITHM: Final = "evidence"
@@ -86,6 +86,9 @@ class Design:
         epsilon: object = None,
         rho: object = None,
         privacy: str | None = None,
+        privacy_delta: object = None,
+        group: int | None = None,
+        colluders: int | None = None,
         algorithm: str | Algorithm = DEFAULT_ALGORITHM,
         outcomes: str = "unit",
         low: object = 0,
@@ -115,7 +118,7 @@ class Design:
         if difference is not None and indifference is not None:
             raise InputError("The indifference is another name for the difference; give one of the two.")
         seconds = None if follow_up is None else duration(follow_up)
-        promise = Privacy.of(model, epsilon, rho)
+        promise = Privacy.of(model, epsilon, rho, delta=privacy_delta, group=group, colluders=colluders)
         design = cls(
             arms=_labels(arms),
             delta=DELTA.exactly(delta),
@@ -208,7 +211,7 @@ class Design:
     @property
     def coins_apart(self) -> bool:
         """Whether people's own coins are what protects them, so that the coins' key is kept apart from the store."""
-        return self.law.kind == LOCAL
+        return randomised(self.law)
 
     @property
     def grid(self) -> int:
@@ -358,7 +361,7 @@ def _unversioned(algorithm: str) -> str:
 
 def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes) -> str:
     # Proofs for continuous noise are kept on the fine grid; integer noise takes 0/1 outcomes as they are.
-    if privacy.model == "local" or (rules.noise == "discrete" and rules.binarises):
+    if privacy.model in ("local", "shuffle") or (rules.noise == "discrete" and rules.binarises):
         return AS_IS if outcomes.binary else COIN
     return AS_IS if rules.noise == "discrete" and outcomes.binary else ON_GRID
 
@@ -411,6 +414,8 @@ def _check(design: Design) -> None:
             "A trial with several contributions of one person needs a follow-up: when somebody may take part again "
             "depends on the clock, and not on whether an outcome was reported."
         )
+    if design.contributions > 1 and design.privacy.shuffling is not None:
+        raise InputError("Under the privacy model shuffle a person contributes once; leave the contributions out.")
     _check_budget(design)
     _check_withdrawal(design)
 

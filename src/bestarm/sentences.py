@@ -81,6 +81,13 @@ def _privacy(design: Design) -> str:
     most = math.exp(float(promise.budget))
     factor = f"{most:.3g}" if most < 1000 else "so large a factor that it means little"
     where = "before it is kept" if promise.model == "local" else "by noise on every published sum"
+    if promise.shuffling is not None:
+        group, delta = promise.shuffling.group, text_of(promise.shuffling.delta)
+        return (
+            f"Each outcome is flipped at random before it is kept, and only sums over {group} people or more are "
+            f"published: they are at most {factor} times likelier with one outcome of a participant than with another "
+            f"(epsilon {budget}), but for a chance of {delta}."
+        )
     return (
         f"Each outcome is protected {where}: whatever is published is at most {factor} times likelier with one outcome "
         f"of a participant than with another (epsilon {budget})."

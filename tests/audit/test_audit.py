@@ -45,6 +45,7 @@ def test_every_policy_survives_replay(name: str) -> None:
         {"epsilon": "3", "follow_up": "2d", "contributions": 3, "withdrawal": "impute:0.5"},
         {"privacy": "local", "epsilon": "3", "follow_up": "1d", "withdrawal": "impute:1"},
         {"privacy": "zcdp", "rho": "0.5", "follow_up": "12h"},
+        {"privacy": "shuffle", "epsilon": "1", "privacy_delta": "0.001", "follow_up": "1d"},
         {"epsilon": "1", "low": "-5", "high": "5", "lower_is_better": True},
     ],
     ids=str,

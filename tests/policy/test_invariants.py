@@ -137,3 +137,19 @@ def test_adap_tt_keeps_enrolling_while_first_outcomes_are_late() -> None:
         arms.append(arm)
     assert arms == [0, 1, 2] * 3
     assert state.record.places.tolist() == [4, 4, 4]
+
+
+@settings(max_examples=15, deadline=None)
+@given(design=designs, seed=st.integers(0, 2**32 - 1))
+def test_a_coins_two_sides_are_those_of_its_weights(design: Numbers, seed: int) -> None:
+    """A simulator that tosses for runs of people asks for leader and challenger apart; they are who `recruit` names."""
+    algorithm = BATCHED["adap-tt-published"]
+    assert algorithm.leads is not None
+    assert algorithm.challenges is not None
+    weights = np.zeros(design.arms)
+    for state, constants, _, _ in steps(algorithm, design, seed, 120):
+        leader = algorithm.leads(state, constants)
+        assert (algorithm.recruit(state, constants, weights) == SEVERAL) == (leader >= 0)
+        if leader >= 0:
+            assert weights[leader] == constants.beta
+            assert weights[algorithm.challenges(state, constants)] == 1 - constants.beta

@@ -21,6 +21,7 @@ from bestarm.privacy import samplers
 from bestarm.privacy.coins import IMPUTED, OUTCOME, Coins, KeyedStream, PersonalCoins
 from bestarm.privacy.encoding import Encoder
 from bestarm.release.models import AS_IS, COIN, ON_GRID
+from bestarm.storage.events import EventKind
 from bestarm.trial.desk import Desk
 from bestarm.trial.trial import Trial
 from tests.chance import CLEARLY, FALSE_ALARM, fits, proportion
@@ -41,6 +42,9 @@ class TossedAgain:
 
     def truthful(self, epsilon: Fraction) -> bool:
         return samplers.bernoulli_logistic(secrets.randbelow, epsilon)
+
+    def flips(self, p: Fraction) -> bool:
+        return self.coin(p)
 
 
 def new_people(count: int, purpose: str = OUTCOME) -> list[PersonalCoins]:
@@ -163,7 +167,9 @@ def leftovers(path: Path, deal: Callable[..., Coins], monkeypatch: pytest.Monkey
     written: list[int] = []
     emit = Desk.emit
 
-    def and_fail(self: Desk, kind: str, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
+    def and_fail(
+        self: Desk, kind: EventKind, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None
+    ) -> None:
         emit(self, kind, actor, body, secret)
         if kind == "told":
             assert secret is not None

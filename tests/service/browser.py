@@ -23,7 +23,9 @@ FLAGS = [
     "--disable-sync",
 ]
 DESKTOP = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 844}
+PHONE = {"width": 360, "height": 780}
+AXE = Path(__file__).parent / "vendored" / "axe.min.js"
+"""axe-core, which finds what people who do not see, point or hear well stumble over; its licence stands beside it."""
 
 
 def chromium() -> str:
@@ -71,6 +73,37 @@ class Watched:
     def fits(self) -> bool:
         """Whether nothing sticks out to the side."""
         return bool(self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+    def sticking_out(self) -> list[str]:
+        """What reaches beyond the right edge of the window."""
+        found: list[str] = self.page.evaluate(
+            """[...document.querySelectorAll('body *')].filter((one) =>
+                one.getBoundingClientRect().right > window.innerWidth + 0.5 && !one.closest('.scroll, .wide'))
+                .map((one) => `${one.tagName} ${one.className} ${one.textContent.trim().slice(0, 40)}`)"""
+        )
+        return found[:5]
+
+    def squeezed(self) -> list[str]:
+        """Text that has so little room that its words stand in pieces below each other."""
+        found: list[str] = self.page.evaluate(
+            """[...document.querySelectorAll('body *')].filter((one) => {
+                const parts = [...one.childNodes].filter((part) => part.nodeType === 3);
+                const text = parts.map((part) => part.textContent.trim()).join('');
+                const box = one.getBoundingClientRect();
+                return text.length > 4 && box.width > 1 && box.width < 56 && box.height > 60;
+            }).map((one) => `${one.tagName} ${one.className} ${one.textContent.trim().slice(0, 40)}`)"""
+        )
+        return found[:5]
+
+    def barriers(self) -> list[str]:
+        """What axe-core calls serious or critical on the page as it is now, and where."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{one['id']}: {one['help']} at {[node['target'] for node in one['nodes']][:3]}"
+            for one in found["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
 
     def picture(self, name: str, whole: bool = True) -> None:
         """Keep a screenshot where the environment asks for them."""

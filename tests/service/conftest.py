@@ -15,8 +15,16 @@ from bestarm.service import create_app
 from bestarm.service.access import Access, Role
 from bestarm.service.plans import Planner
 from tests.storage.places import place, postgres_place, postgres_server, sqlite_place
+from tests.trial.people import arms_from
 
 __all__ = ["place", "postgres_place", "postgres_server", "sqlite_place"]
+
+
+@pytest.fixture(autouse=True)
+def arms_by_a_seed(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The coins for arms fall the same way in every run of a test."""
+    arms_from(monkeypatch, request.node.name)
+
 
 DESIGN: dict[str, Any] = {
     "arms": ["5 mg", "10 mg"],

@@ -45,6 +45,9 @@ ENDPOINTS: Final[dict[tuple[str, str], str]] = {
     ("POST", "/api/v1/tokens"): WHOLE,
     ("POST", "/api/v1/view-links"): WHOLE,
     ("DELETE", "/api/v1/tokens/{number}"): WHOLE,
+    ("GET", "/api/v1/webhooks"): WHOLE,
+    ("POST", "/api/v1/webhooks"): WHOLE,
+    ("DELETE", "/api/v1/webhooks/{number}"): WHOLE,
 }
 """The least that each endpoint asks for."""
 
@@ -65,6 +68,7 @@ BODIES: Final[dict[str, Any]] = {
     "/api/v1/trials/{trial}/resume": {},
     "/api/v1/trials/{trial}/end": {"reason": "safety"},
     "/api/v1/tokens": {"role": "viewer", "label": "board"},
+    "/api/v1/webhooks": {"url": "https://example.org/"},
     "/api/v1/view-links": {"trial": "dose", "label": "board"},
 }
 

@@ -21,7 +21,7 @@ from bestarm.service.patience import Limits
 from bestarm.service.server import configured
 from tests.service.running import free_port
 
-SHORT = Limits(headers=0.4, body=0.4, connections=4)
+SHORT = Limits(headers=0.4, body=0.4, answer=0.4, connections=4)
 LONG_ENOUGH = 30.0
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: here\r\n\r\n"
 HALF_A_BODY = b"POST /api/v1/bounds HTTP/1.1\r\nHost: here\r\nContent-Length: 50\r\n\r\n{"
@@ -119,6 +119,46 @@ def test_a_request_in_two_halves_is_served(port: int) -> None:
         both = answer(one)
         while both.count(b"200 OK") < 2:
             both += answer(one)
+
+
+MANY = 400
+LONG_ANSWER = b"GET /static/htmx.min.js HTTP/1.1\r\nHost: here\r\n\r\n"
+
+
+def greedy(port: int) -> socket.socket:
+    """Somebody who asks for far more than the network holds, and takes none of it."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.settimeout(LONG_ENOUGH)
+    one.connect(("127.0.0.1", port))
+    one.sendall(LONG_ANSWER * MANY)
+    return one
+
+
+@pytest.mark.parametrize("dripping", [False, True], ids=["nothing is taken", "bytes drip out"])
+def test_answers_that_nobody_takes_are_not_held_for_ever(port: int, dripping: bool) -> None:
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(greedy(port)) for _ in range(SHORT.connections)]
+        for _ in range(int(LONG_ENOUGH / 0.05)):
+            with connected(port) as one, contextlib.suppress(ConnectionError):
+                one.sendall(HEALTH)
+                if one.recv(65536).startswith(b"HTTP/1.1 200"):
+                    return
+            for slow in held if dripping else ():
+                with contextlib.suppress(ConnectionError):
+                    slow.recv(16)
+            time.sleep(0.05)
+    pytest.fail("the server holds answers that nobody takes")
+
+
+def test_whoever_takes_them_gets_all_answers(port: int) -> None:
+    with connected(port) as one:
+        one.sendall(LONG_ANSWER * 50)
+        taken = b""
+        while taken.count(b"200 OK") < 50:
+            part = one.recv(2**20)
+            assert part
+            taken += part
 
 
 def test_more_connections_than_there_is_room_for_are_turned_away(port: int) -> None:

@@ -92,12 +92,22 @@ def test_certain_outcomes_are_certain(mean: float, size: int) -> None:
     assert draw_sum(np.random.default_rng(1), people, 0, size, 1) == mean * size
 
 
-def test_empirical_sums_have_the_variance_of_the_sample() -> None:
-    sample = [0.0, 0.1, 0.1, 0.9, 1.0, 1.0]
-    people = people_of(Instance((Empirical(sample), Bernoulli(0.5))), binarised=False)
+def law_of_sum(tenths: list[int], people: int) -> list[float]:
+    """The chances of 0, 1, 2, ... tenths as the sum of so many independent draws from a sample."""
+    one = np.bincount(tenths, minlength=11) / len(tenths)
+    found = np.ones(1)
+    for _ in range(people):
+        found = np.convolve(found, one)
+    return [float(chance) for chance in found]
+
+
+def test_empirical_sums_have_the_law_of_sums_from_the_sample() -> None:
+    tenths = [0, 1, 1, 9, 10, 10]
+    people = people_of(Instance((Empirical([x / 10 for x in tenths]), Bernoulli(0.5))), binarised=False)
     rng = np.random.default_rng(2)
-    sums = np.array([draw_sum(rng, people, 0, 40, 1) for _ in range(DRAWS)])
-    assert sums.var() == pytest.approx(40 * np.var(sample), rel=0.05)
+    sums = [round(10 * draw_sum(rng, people, 0, 40, 1)) for _ in range(DRAWS)]
+    assert fits_weights(sums, 0, law_of_sum(tenths, 40)) > FALSE_ALARM
+    assert fits_weights(sums, 0, law_of_sum([0, 1, 1, 10, 9, 4, 10, 1, 6, 10], 40)) < CLEARLY
 
 
 def test_each_privacy_model_gets_its_noise() -> None:

@@ -89,3 +89,35 @@ def test_a_file_that_is_no_table_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ba.InputError, match="not a table of results"):
         run_sweep(make_cells([1.0]), seed=1, store=store)
     assert store.read_text() == "my notes"
+
+
+def test_a_sweep_has_a_row_for_every_run_of_every_cell(tmp_path: Path) -> None:
+    store = tmp_path / "sweep.parquet"
+    run: dict[str, Any] = {"epsilon": [1.0, 2.0], "delta": 0.1, "runs": 3, "seed": 4, "max_participants": 50_000}
+    worlds: dict[str, Any] = {"easy": [0.9, 0.3], "uneven": Instance.bernoulli([0.2, 0.5, 0.9])}
+    frame = ba.sweep(["dp-se", "ttucb"], worlds, store=store, **run)
+    assert len(frame) == 2 * (2 + 1) * 3, "an algorithm without privacy has one cell an instance"
+    assert set(frame["instance"]) == {"easy", "uneven"}
+    assert frame.attrs["seed"] == 4
+    assert frame.attrs["version"] == ba.__version__
+    assert frame.attrs["algorithms"]["dp-se"]["identity"] == "dp-se@1"
+    again = ba.sweep(["dp-se", "ttucb"], worlds, store=store, jobs=2, **run)
+    pd.testing.assert_frame_equal(again, frame)
+    alone = ba.simulate("dp-se", means=[0.9, 0.3], epsilon=2, delta=0.1, runs=3, seed=4, max_participants=50_000)
+    kept = frame[(frame["instance"] == "easy") & (frame["epsilon"] == 2.0)]
+    assert kept["samples"].tolist() == alone.samples.tolist(), "a cell is what simulate gives"
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "worlds", "more", "said"),
+    [
+        ([], [[0.9, 0.1]], {}, "at least one"),
+        ("dp-se", [], {}, "at least one"),
+        (["dp-se", "dp-se"], [[0.9, 0.1]], {}, "the same name"),
+        ("dp-se", [[0.9, 0.1]], {"store": "table.csv"}, "end in .parquet"),
+        ("dp-es", [[0.9, 0.1]], {}, "There is no algorithm"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused(algorithms: Any, worlds: Any, more: dict[str, Any], said: str) -> None:
+    with pytest.raises(ba.InputError, match=said):
+        ba.sweep(algorithms, worlds, epsilon=1.0, runs=1, **more)

@@ -20,6 +20,7 @@ class Timed(NamedTuple):
     diary: FloatArray
     tally: FloatArray
     changes: Changes
+    group: int = 1
 
 
 def timed(
@@ -30,7 +31,7 @@ def timed(
     against: bool = False,
 ) -> Timed:
     """A world with an empty diary, in which this counts for a missing outcome."""
-    changes = Changes(np.zeros(3), np.full(3, imputed), STEADY, 0.0, 1.0, against)
+    changes = Changes(np.zeros(3), np.full(3, imputed), STEADY, 0.0, 1.0, np.zeros((1, 3)), against)
     return Timed(clock or Clock(), longest_step, np.full(1 + dates, math.nan), np.zeros((2, 3)), changes)
 
 

@@ -6,11 +6,18 @@ import random
 from collections.abc import Iterable
 from fractions import Fraction
 
+import pytest
+
 from bestarm.privacy.coins import Coins
 from bestarm.privacy.noise import LiveNoise
 from bestarm.trial.trial import Trial
 
 DAY = 86400.0
+
+
+def arms_from(monkeypatch: pytest.MonkeyPatch, seed: str) -> None:
+    """Let the coins that choose people's arms fall by a seed, so that no test depends on chance through them."""
+    monkeypatch.setattr("bestarm.trial.desk.secrets.randbits", random.Random(seed).getrandbits)
 
 
 class Clock:

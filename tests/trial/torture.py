@@ -190,7 +190,7 @@ def finish(place: str, heard: Heard) -> dict[str, object]:
 def main() -> None:
     """place, kills, clerks, seed, outcomes on the command line; the findings as JSON on stdout."""
     place, (kills, clerks, seed, at_least) = sys.argv[1], map(int, sys.argv[2:])
-    plan = {"arms": ARMS, "epsilon": 10, "delta": 0.1, "algorithm": "uniform", "outcomes": "binary"}
+    plan = {"arms": ARMS, "epsilon": 10, "delta": "1e-7", "algorithm": "uniform", "outcomes": "binary"}
     Trial.create(place, name=NAME, **plan).close()  # type: ignore[arg-type]
     Trial.open(place, name=NAME).close()  # everything is imported and computed once, before the first fork
     heard = torture(place, kills, clerks, seed, at_least)

@@ -6,6 +6,8 @@ that help and completion answer at once.
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
@@ -13,7 +15,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from bestarm import __version__
-from bestarm.cli import audit, demo, plan, reproduce, serve, simulate, theory, trial
+from bestarm.cli import audit, demo, plan, qualify, replay, reproduce, serve, simulate, theory, trial
+from bestarm.cli.help import HELP, arrange, quiet
 from bestarm.errors import InputError, OperationError
 
 # The ancestor of all complaints about the command line; which module it lives in depends on typer's version.
@@ -26,7 +29,7 @@ app = typer.Typer(
     help="Find the best of several options with a proven error rate and proven differential privacy.",
     # A pretty traceback prints local variables, and one of them may be somebody's outcome.
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": list(HELP)},
 )
 
 
@@ -45,15 +48,20 @@ def _root(
     """Options of the command itself; `--version` has done its work by the time this runs."""
 
 
-for _group in (theory, plan, simulate, reproduce, trial, audit, demo, serve):
+for _group in (theory, plan, simulate, replay, reproduce, trial, audit, qualify, demo, serve):
     _group.register(app)
+arrange(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0 done, 1 could not be done, 2 bad input, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    write_in_any_encoding()
+    find_own_algorithms()
     try:
-        status = typer.main.get_command(app).main(given or ["--help"], prog_name="bestarm", standalone_mode=False)
+        status = quiet(typer.main.get_command(app)).main(
+            given or ["--help"], prog_name="bestarm", standalone_mode=False
+        )
     except InputError as error:
         return _complain(str(error), 2)
     except OperationError as error:
@@ -67,6 +75,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if status == INTERRUPTED:
         return _complain("Interrupted; nothing was left half-written.", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def write_in_any_encoding() -> None:
+    """Let a console that lacks a character (cp1252 has no ε) show a substitute for it, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace" if stream is sys.stderr else "replace")
+
+
+def find_own_algorithms() -> None:
+    """Let `module:name` be a module in the current folder: looked for last, so that no file there hides a library."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
 
 
 def _usage_sentence(error: Any) -> str:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import Difference, Json, whole_option
+from bestarm.cli.options import (
+    Colluders,
+    Difference,
+    Group,
+    Json,
+    PrivacyDelta,
+    PrivacyModel,
+    whole_option,
+)
 from bestarm.cli.output import emit_json, progress_bar, say
 
 if TYPE_CHECKING:
@@ -23,10 +31,11 @@ def audit(
         str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
     ] = "evidence",
     epsilon: Annotated[str, typer.Option("--epsilon", metavar="E", help="The privacy budget to test.")] = "1",
-    privacy: Annotated[
-        str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
-    ] = None,
+    privacy: PrivacyModel = None,
     rho: Annotated[str, typer.Option("--rho", metavar="R", help="The budget of the model zcdp.")] = "0.5",
+    privacy_delta: PrivacyDelta = None,
+    group: Group = None,
+    colluders: Colluders = None,
     outcomes: Annotated[str, typer.Option("--outcomes", metavar="KIND", help="unit (a number) or binary.")] = "unit",
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
@@ -65,6 +74,9 @@ def audit(
             progress,
             privacy=privacy,
             rho=rho,
+            privacy_delta=privacy_delta,
+            group=group,
+            colluders=colluders,
             outcomes=outcomes,
             follow_up=follow_up,
             withdrawal=withdrawal,

@@ -115,6 +115,27 @@ Deviation: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[int, whole_option("--seed", metavar="S", help="The same seed gives the same answer.")]
 
+PrivacyModel: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--privacy", metavar="P", help="pure, none, local, zcdp or shuffle; the first that the algorithm offers."
+    ),
+]
+PrivacyDelta: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--privacy-delta", metavar="D", help="With shuffle: the chance that the promise fails, such as 0.000001."
+    ),
+]
+Group: TypeAlias = Annotated[
+    int | None,
+    whole_option("--group", metavar="N", help="With shuffle: the fewest people whose outcomes are summed (300)."),
+]
+Colluders: TypeAlias = Annotated[
+    int | None,
+    whole_option("--colluders", metavar="C", help="With shuffle: how many of a group may tell others their answers."),
+]
+
 
 def parse_means(text: str) -> list[float]:
     """The numbers of `--means 0.95,0.9,0.5`; their range is the library's to check."""

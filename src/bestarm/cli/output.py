@@ -28,7 +28,12 @@ def jsonable(value: Any) -> Any:
 
 def emit_json(payload: Mapping[str, Any]) -> None:
     """Write one JSON object to stdout, whole: it is complete before the first byte leaves."""
-    text = json.dumps(jsonable(payload), ensure_ascii=False, allow_nan=False, indent=2)
+    plain = jsonable(payload)
+    text = json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # a console that lacks a character must not change what machines read
+        text = json.dumps(plain, ensure_ascii=True, allow_nan=False, indent=2)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 

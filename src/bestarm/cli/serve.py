@@ -34,6 +34,13 @@ def serve(
             "--trust-proxy", metavar="IP", help="Believe the X-Forwarded headers of proxies at these addresses."
         ),
     ] = "127.0.0.1",
+    webhooks: Annotated[
+        bool, typer.Option("--webhooks", help="Let administrators have public events sent to addresses elsewhere.")
+    ] = False,
+    private_webhooks: Annotated[
+        bool,
+        typer.Option("--private-webhooks", help="Webhooks may also go to this machine and to private networks."),
+    ] = False,
 ) -> None:
     """Serve trials to a team: an HTTP API and web pages."""
     if not 1 <= port <= 65535:
@@ -45,7 +52,7 @@ def serve(
             f"The service needs {missing.name}; install it with: pip install 'bestarm[service]'"
         ) from missing
     _must_be_free(host, port)
-    run(store, host, port, new_link, tell, proxies)
+    run(store, host, port, new_link, tell, proxies, webhooks or private_webhooks, private_webhooks)
 
 
 def _must_be_free(host: str, port: int) -> None:

@@ -11,11 +11,13 @@ import typer
 from bestarm.cli.options import (
     Arrivals,
     Base,
+    Colluders,
     Delta,
     Deviation,
     Difference,
     Enrol,
     FollowUp,
+    Group,
     High,
     Json,
     LawName,
@@ -24,6 +26,8 @@ from bestarm.cli.options import (
     MaxParticipants,
     Missing,
     OutcomeKind,
+    PrivacyDelta,
+    PrivacyModel,
     Ramp,
     Seed,
     Trend,
@@ -77,7 +81,7 @@ def simulate(
         str | None, typer.Option("--means", metavar="M", help="The arms' mean outcomes, as in 0.95,0.9,0.5.")
     ] = None,
     algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
+        str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
     ] = "evidence",
     epsilon: Annotated[
         float | None,
@@ -88,10 +92,11 @@ def simulate(
     seed: Seed = 0,
     jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     max_participants: MaxParticipants = None,
-    privacy: Annotated[
-        str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
-    ] = None,
+    privacy: PrivacyModel = None,
     rho: Annotated[float | None, number_option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
+    privacy_delta: PrivacyDelta = None,
+    group: Group = None,
+    colluders: Colluders = None,
     difference: Difference = None,
     base: Base = None,
     enrol: Enrol = None,
@@ -137,6 +142,9 @@ def simulate(
         delta=delta,
         privacy=privacy,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         difference=difference,
         base=base,
         max_participants=max_participants,
@@ -148,7 +156,7 @@ def simulate(
         withdrawal=withdrawal,
         trend=trend,
     )
-    say_if_compiling(scenario.algorithm.name, timed=scenario.timed)
+    say_if_compiling(algorithm, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
         results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
     bound = scenario.lower_bound()
@@ -163,10 +171,10 @@ def simulate(
 
 def say_if_compiling(*names: str, timed: bool = False) -> None:
     """A cold first run takes a while: say why, on stderr."""
-    from bestarm.policy.catalogue import find
+    from bestarm.design import resolve
     from bestarm.simulation.compiled import is_compiled
 
-    cold = [name for name in names if not is_compiled(find(name), timed)]
+    cold = [name for name in names if not is_compiled(resolve(name), timed)]
     if cold:
         tell(f"Compiling {', '.join(cold)}: once on this machine, some seconds each.")
 
@@ -176,6 +184,8 @@ def promise_in_words(privacy: Privacy) -> str:
     if privacy.budget is None:
         return "no privacy"
     symbol = {"epsilon": "ε", "rho": "ρ"}[str(privacy.measure)]
+    if privacy.shuffling is not None:
+        return f"shuffled {symbol} = {text_of(privacy.budget)}, its δ = {text_of(privacy.shuffling.delta)}"
     return f"{'local ' if privacy.model == 'local' else ''}{symbol} = {text_of(privacy.budget)}"
 
 

@@ -132,15 +132,20 @@ def threshold(
     )
 
 
+MOST = 10**9
+"""Phases and arms that thresholds are computed for: their product to the power of the exponent is a double."""
+
+
 def _check_threshold(k1: int, k2: int, n: float, m: float, arms: int, epsilon: float, delta: float, s: float) -> None:
     for name, phase in (("--k1", k1), ("--k2", k2)):
-        if phase < 1:
-            raise InputError(f"{name} is {phase}, but phases count from 1.")
+        if not 1 <= phase <= MOST:
+            raise InputError(f"{name} is {phase}, but phases count from 1, to {MOST} at most.")
     for name, size in (("--n", n), ("--m", m)):
         if not (size >= 1 and math.isfinite(size)):
             raise InputError(f"{name} is {size:g}, but a batch holds at least 1 outcome.")
-    if arms < 2:
-        raise InputError(f"--arms is {arms}, but at least two arms are needed.")
-    EPSILON.plainly(epsilon)
-    DELTA.plainly(delta)
+    if not 2 <= arms <= MOST:
+        raise InputError(f"--arms is {arms}, but at least two arms are needed, and at most {MOST}.")
+    for name, value in (("--epsilon", EPSILON.plainly(epsilon)), ("--delta", DELTA.plainly(delta))):
+        if value < 1 / MOST**2:
+            raise InputError(f"{name} is {value:g}, but thresholds are computed down to {1 / MOST**2:g}.")
     EXPONENT.plainly(s)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bestarm.cli import desk
-from bestarm.cli.options import Difference, Json, MaxParticipants, whole_option
+from bestarm.cli.options import (
+    Colluders,
+    Difference,
+    Group,
+    Json,
+    MaxParticipants,
+    PrivacyDelta,
+    PrivacyModel,
+    whole_option,
+)
 from bestarm.cli.output import caution, emit_json, number, say, show_table
 from bestarm.cli.trial_options import STAFF, Actor, Folder, Name, Place, Reason, say_answer, trial_of, verdict_said
 
@@ -58,10 +67,11 @@ def create(
     algorithm: Annotated[
         str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
     ] = "evidence",
-    privacy: Annotated[
-        str | None, typer.Option("--privacy", metavar="P", help="pure, none, local or zcdp; the algorithm's own first.")
-    ] = None,
+    privacy: PrivacyModel = None,
     rho: Annotated[str | None, typer.Option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
+    privacy_delta: PrivacyDelta = None,
+    group: Group = None,
+    colluders: Colluders = None,
     outcomes: Annotated[str, typer.Option("--outcomes", metavar="KIND", help="unit (a number) or binary.")] = "unit",
     low: Annotated[str, typer.Option("--low", metavar="X", help="The outcome's lower bound.")] = "0",
     high: Annotated[str, typer.Option("--high", metavar="X", help="The outcome's upper bound.")] = "1",
@@ -102,6 +112,9 @@ def create(
         "algorithm": algorithm,
         "privacy": privacy,
         "rho": rho,
+        "privacy_delta": privacy_delta,
+        "group": group,
+        "colluders": colluders,
         "outcomes": outcomes,
         "low": low,
         "high": high,

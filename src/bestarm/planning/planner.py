@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from bestarm.design import DEFAULT_ALGORITHM, Outcomes
@@ -139,6 +140,28 @@ class Plan:
     def outcomes(self) -> Outcomes:
         """The outcome's scale."""
         return Outcomes.from_json(self.design)
+
+    def protocol(self, path: str | Path) -> None:
+        """Write a statistical analysis plan of the design: .md, .html, or .docx."""
+        from bestarm.planning.protocol_files import write_protocol
+
+        write_protocol(self, path)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: what privacy costs."""
+        from bestarm.planning.figure import figure_of
+
+        return figure_of(self)
+
+    def __str__(self) -> str:
+        from bestarm.planning.words import in_words
+
+        return "\n\n".join(in_words(self))
+
+    def _repr_html_(self) -> str:
+        from bestarm.planning.words import in_html
+
+        return in_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, for JSON."""

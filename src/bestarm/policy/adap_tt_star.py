@@ -1,4 +1,4 @@
-"""AdaP-TT*: the authors' second version of AdaP-TT (A. Azize's thesis, chapters 4 and 5), proven.
+"""AdaP-TT*: the authors' second version of AdaP-TT (Azize et al. 2024), proven.
 
 Batches, forgetting, leader and tracking are those of AdaP-TT. Another cost takes the place of the squared gap, in the
 challenger and in the stopping rule: a gap beyond 3 epsilon counts linearly. Outcomes in [0, 1] count with their own
@@ -45,7 +45,7 @@ class StarConstants(NamedTuple):
 
 
 def phase_of_size(n: FloatArray) -> FloatArray:
-    """k(n) = log2 n + 2, by which the thesis counts the batch of n people."""
+    """k(n) = log2 n + 2, by which the authors count the batch of n people."""
     return np.log2(n) + 2.0
 
 

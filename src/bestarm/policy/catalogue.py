@@ -18,8 +18,8 @@ PAPER = (
     "Azize, Jourdan, Al Marjani and Basu (2023), On the complexity of differentially private best-arm identification"
 )
 EVIDENCE = "docs/evidence-proof.md"
-THESIS = "Azize (2024), Privacy-utility trade-offs in sequential decision-making under uncertainty, thesis"
-POSTER = "Azize, Jourdan, Al Marjani and Basu (2025), the poster of DP-TT, NeurIPS 2025"
+LATER = "Azize, Jourdan, Al Marjani and Basu (2024), Differentially private best-arm identification, arXiv:2406.06408"
+POSTER = "Jourdan and Azize (2025), Optimal best arm identification under differential privacy, NeurIPS 2025, poster"
 TOP_TWO = "Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited"
 RELEASED_CODE = "The released code of Azize et al. (2023), which differs from their Algorithm 2"
 
@@ -153,6 +153,8 @@ def adap_tt_published() -> Batched:
         start=sampling.start_top_two,
         size=doubling,
         recruit=sampling.published_coin,
+        leads=sampling.published_leader,
+        challenges=sampling.published_challenger,
         assigned=remember_nothing,
         released=sampling.lead_published,
         over=stopping.published_glr,
@@ -185,7 +187,7 @@ def adap_tt_star_() -> Batched:
     return Batched(
         name="adap-tt-star",
         summary="AdaP-TT*: AdaP-TT with the transportation cost and threshold of the authors' later work",
-        source=f"{THESIS}, chapter 4",
+        source=LATER,
         proven=True,
         privacy=("pure",),
         constants=adap_tt_star.star_constants,
@@ -209,7 +211,7 @@ def dp_tt_() -> Batched:
         proven=True,
         privacy=("pure",),
         constants=dp_tt.accumulating_constants,
-        start=sampling.start_top_two,
+        start=dp_tt.start_accumulating,
         size=doubling,
         recruit=dp_tt.accumulating_top_two,
         assigned=sampling.track,
@@ -240,7 +242,7 @@ def ctb_tt() -> Batched:
         ttucb(),
         name="ctb-tt",
         summary="CTB-TT: TTUCB on answers that every person randomised, local privacy",
-        source=f"{THESIS}, local privacy; TTUCB's threshold on the randomised answers",
+        source=f"{LATER}; TTUCB's threshold on the randomised answers",
         privacy=("local",),
     )
 
@@ -254,7 +256,7 @@ def eb_tci_() -> Batched:
         proven=True,
         privacy=("none",),
         constants=eb_tci.eb_tci_constants,
-        start=sampling.start_top_two,
+        start=dp_tt.start_accumulating,
         size=every_outcome,
         recruit=dp_tt.accumulating_top_two,
         assigned=sampling.track,
@@ -296,7 +298,7 @@ def evidence() -> Staged:
         summary="Coin evidence (the default): bets on releases of randomised stages, valid under drift",
         source=EVIDENCE,
         proven=True,
-        privacy=("pure", "none", "local", "zcdp"),
+        privacy=("pure", "none", "local", "zcdp", "shuffle"),
         constants=coin.evidence_constants,
         start=coin.start_evidence,
         open_stage=coin.open_stage,
@@ -317,7 +319,7 @@ def fixed_design() -> Batched:
         summary="The fixed design: equal numbers on every arm, one noisy sum each, the highest is recommended",
         source="Bechhofer (1954), sized exactly for the noise; bestarm/theory/fixed.py",
         proven=True,
-        privacy=("pure", "none", "local", "zcdp"),
+        privacy=("pure", "none", "local", "zcdp", "shuffle"),
         constants=fixed.fixed_constants,
         start=fixed.start_fixed,
         size=fixed.size_of_arm,

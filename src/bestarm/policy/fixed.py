@@ -32,10 +32,9 @@ class Fixed(NamedTuple):
 
 
 def fixed_constants(design: Numbers) -> FixedConstants:
-    """The size, from the planned base rate and the smallest difference that matters."""
-    return FixedConstants(
-        design.arms, fixed_size(design.arms, design.base, design.difference, design.delta, design.law)
-    )
+    """The size, from the planned base rate and the smallest difference that matters; at least a group's, if any."""
+    needed = fixed_size(design.arms, design.base, design.difference, design.delta, design.law)
+    return FixedConstants(design.arms, max(needed, design.law.group))
 
 
 @rule(allocates=True)

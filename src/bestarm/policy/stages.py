@@ -26,6 +26,9 @@ OPENED, CLOSED, RELEASED = 0, 1, 2
 GRAIN: Final = 2.0**-24
 """Weights are multiples of this, so that a coin with exactly these probabilities can be drawn from whole numbers."""
 
+FEW_ENOUGH: Final = 1e-9
+"""The chance that coins leave an arm of a full stage with fewer people than a group, so that it is not released."""
+
 
 class Openings(NamedTuple):
     """What was fixed when each unreleased stage opened; the stage of number i (from 0) stands at i modulo PENDING."""
@@ -108,6 +111,43 @@ def in_stage(stages: Stages, slot: int) -> int:
     for arm in range(stages.assigned.size):
         people += stages.size[slot, arm]
     return people
+
+
+@rule
+def least_people(openings: Openings, slot: int, group: int) -> int:
+    """How many people a stage needs so that every sum it releases is over at least `group` of them.
+
+    Coins may favour an arm; this many are enough but for a chance of FEW_ENOUGH (Chernoff's bound for each arm: of M
+    people expected, fewer than M - sqrt(2 M L) come with a chance of at most e^-L). It depends on the weights alone
+    and not on how the coins fall: a stage that closed by its own sizes would make a bet of its coins. A difference of
+    two sums is over both arms' people together, whose number is certain.
+    """
+    if group <= 1:
+        return 1
+    if openings.difference[slot] == 1:
+        return group
+    positive = 0
+    least = 1.0
+    for arm in range(openings.weights.shape[1]):
+        if openings.weights[slot, arm] > 0.0:
+            positive += 1
+            least = min(least, openings.weights[slot, arm])
+    nats = math.log(positive / FEW_ENOUGH)
+    root = 0.5 * (math.sqrt(2.0 * nats) + math.sqrt(2.0 * nats + 4.0 * group))
+    return math.ceil(root * root / least)
+
+
+@rule
+def makes_groups(stages: Stages, slot: int, group: int) -> bool:
+    """Whether every sum that this stage would release is over at least `group` people; else it may not be released."""
+    if group <= 1:
+        return True
+    if stages.openings.difference[slot] == 1:
+        return in_stage(stages, slot) >= group
+    for arm in range(stages.assigned.size):
+        if stages.openings.weights[slot, arm] > 0.0 and stages.size[slot, arm] < group:
+            return False
+    return True
 
 
 @rule

@@ -36,6 +36,7 @@ class Coins(Protocol):
 
     def coin(self, p: Fraction) -> bool: ...
     def truthful(self, epsilon: Fraction) -> bool: ...
+    def flips(self, p: Fraction) -> bool: ...
 
 
 Deal: TypeAlias = Callable[[int, str], Coins]
@@ -70,6 +71,13 @@ class PersonalCoins:
         same coin, and all the answers together are no more than one randomised response about which outcome it was.
         """
         return samplers.bernoulli_logistic(self._stream("truth").below, epsilon)
+
+    def flips(self, p: Fraction) -> bool:
+        """True with probability exactly p, over keys: whether the person's bit is flipped before it is summed.
+
+        As with `truthful`, it knows no outcome, and falls the same way for another outcome of the same person.
+        """
+        return samplers.threshold_below(self._stream("flip").bits, p)
 
     def _stream(self, coin: str) -> KeyedStream:
         return KeyedStream(self.key, self.trial.encode(), b"%d" % self.assignment, self.purpose.encode(), coin.encode())

@@ -17,10 +17,12 @@ from bestarm.release.models import grid_of
 
 @dataclass(frozen=True)
 class Encoder:
-    """Turns outcomes in [0, 1] into integers from 0 to `grid`; under local privacy the integer is randomised here."""
+    """Turns outcomes in [0, 1] into integers from 0 to `grid`; local and shuffled privacy flip the integer here."""
 
     encoding: str
     local_epsilon: Fraction | None = None
+    flip: Fraction | None = None
+    """With which probability a bit is flipped, under shuffled privacy."""
 
     @property
     def grid(self) -> int:
@@ -34,5 +36,7 @@ class Encoder:
         rest = steps - whole
         value = whole + (1 if rest > 0 and coins.coin(rest) else 0)
         if self.local_epsilon is not None and not coins.truthful(self.local_epsilon):
+            return self.grid - value
+        if self.flip is not None and coins.flips(self.flip):
             return self.grid - value
         return value

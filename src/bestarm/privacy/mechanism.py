@@ -17,8 +17,8 @@ from bestarm.privacy.coins import Coins
 from bestarm.privacy.encoding import Encoder
 from bestarm.privacy.noise import LiveNoise, SeededNoise
 from bestarm.privacy.reach import STORED_BITS, gaussian_fits, laplace_fits
-from bestarm.release.laws import LOCAL, PURE, ZCDP, Law
-from bestarm.release.models import Privacy, law_of
+from bestarm.release.laws import LOCAL, PURE, SHUFFLE, ZCDP, Law
+from bestarm.release.models import Privacy, Shuffling, law_of
 
 COIN_SAMPLER: Final = "bestarm keyed coins (HMAC-SHA256)"
 
@@ -37,14 +37,15 @@ class Mechanism:
     epsilon, or rho for zCDP.
 
     One outcome changes a sum by at most `encoder.grid`. Pure: discrete Laplace of scale grid/epsilon. zCDP: discrete
-    Gaussian with variance parameter grid^2/(2 rho). Local: the outcomes were randomised one by one when they were
-    encoded, and the sum is released as it is. None: as it is, with no promise.
+    Gaussian with variance parameter grid^2/(2 rho). Local and shuffled: the outcomes were randomised one by one when
+    they were encoded, and the sum is released as it is. None: as it is, with no promise.
     """
 
     law: Law
     budget: Fraction | None
     encoder: Encoder
     noise: LiveNoise | SeededNoise
+    shuffling: Shuffling | None = None
 
     def encode(self, outcome: Fraction, coins: Coins) -> int:
         """The integer of an outcome in [0, 1], by the coins of the person whose outcome it is."""
@@ -72,6 +73,10 @@ class Mechanism:
             terms |= {"mechanism": "discrete Gaussian", "variance": _short(variance), "sampler": sampler}
         elif self.law.kind == LOCAL:
             terms |= {"mechanism": "randomised response", "sampler": COIN_SAMPLER}
+        elif self.law.kind == SHUFFLE and self.shuffling is not None:
+            shuffled = self.shuffling.to_json()
+            terms |= {"mechanism": "shuffled randomised response", "sampler": COIN_SAMPLER}
+            terms |= {"delta": shuffled["privacy_delta"], "flip": shuffled["flip"], "group": str(shuffled["group"])}
         if self.budget is not None:
             terms["rho" if self.law.kind == ZCDP else "epsilon"] = text_of(self.budget)
         return terms
@@ -118,8 +123,9 @@ def _short(number: Fraction) -> str:
 def mechanism_of(privacy: Privacy, encoding: str, noise: LiveNoise | SeededNoise) -> Mechanism:
     """The mechanism that keeps what is promised of one outcome, for outcomes that become integers in this way."""
     law = law_of(privacy, encoding)
-    encoder = Encoder(encoding, privacy.budget if law.kind == LOCAL else None)
-    return Mechanism(law, privacy.budget, encoder, noise)
+    flip = None if privacy.shuffling is None else privacy.shuffling.flip
+    encoder = Encoder(encoding, privacy.budget if law.kind == LOCAL else None, flip)
+    return Mechanism(law, privacy.budget, encoder, noise, privacy.shuffling)
 
 
 def live_mechanism(privacy: Privacy, encoding: str, noise: object) -> Mechanism:

@@ -4,6 +4,7 @@ from bestarm.release.laws import (
     LOCAL,
     NONE,
     PURE,
+    SHUFFLE,
     ZCDP,
     Law,
     bet_cap,
@@ -17,6 +18,8 @@ from bestarm.release.laws import (
     noise_variance,
     outcome_mean,
     pure_law,
+    randomised,
+    shuffle_law,
     zcdp_law,
 )
 from bestarm.release.models import GRID, GRID_BITS, NO_PRIVACY, PRIVACY_MODELS, Privacy, grid_of, law_of
@@ -29,6 +32,7 @@ __all__ = [
     "NO_PRIVACY",
     "PRIVACY_MODELS",
     "PURE",
+    "SHUFFLE",
     "ZCDP",
     "Law",
     "Privacy",
@@ -45,5 +49,7 @@ __all__ = [
     "noise_variance",
     "outcome_mean",
     "pure_law",
+    "randomised",
+    "shuffle_law",
     "zcdp_law",
 ]

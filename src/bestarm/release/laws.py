@@ -1,9 +1,9 @@
 """The laws of releases: what noise a batch sum gets under each privacy model, and what the evidence may know of it.
 
 A release is R = (sum of n outcomes) + Z, in outcome units. Under the pure and the zCDP model Z is central noise on the
-grid of 2^-bits; under the local model every single outcome was flipped at random before it was counted, and without
-privacy there is no Z. The evidence uses only what this module states: the log-mgf of Z, the probability of a release
-when outcomes are binary, the largest bet, and the variance. Nothing here draws noise.
+grid of 2^-bits; under the local and the shuffled model every single outcome was flipped at random before it was
+counted, and without privacy there is no Z. The evidence uses only what this module states: the log-mgf of Z, the
+probability of a release when outcomes are binary, the largest bet, and the variance. Nothing here draws noise.
 What they are needed for: docs/evidence-proof.md.
 """
 
@@ -21,6 +21,7 @@ PURE: Final = 0
 NONE: Final = 1
 LOCAL: Final = 2
 ZCDP: Final = 3
+SHUFFLE: Final = 4
 
 NEGLIGIBLE: Final = 40.0
 """A term smaller than another by this many nats does not change their sum in floating point."""
@@ -30,14 +31,16 @@ class Law(NamedTuple):
     """One privacy model with its budget, as numbers that compiled code can take."""
 
     kind: int
-    """PURE, NONE, LOCAL or ZCDP."""
+    """PURE, NONE, LOCAL, ZCDP or SHUFFLE."""
     budget: float
-    """epsilon of the pure and the local model, rho of zCDP, infinite without privacy."""
+    """epsilon of the pure, the local and the shuffled model, rho of zCDP, infinite without privacy."""
     step: float
     """The grid of outcomes and central noise, 2^-bits; 1 for binary and binarised outcomes."""
     slope: float
-    """What a true mean contributes to the mean of what is counted: slope m + offset. (1, 0) but for the local model."""
+    """What a true mean contributes to the mean of what is counted: slope m + offset. (1, 0) unless bits are flipped."""
     offset: float
+    group: int = 1
+    """The fewest people whose outcomes may be released together; more than 1 in the shuffled model alone."""
 
 
 def pure_law(epsilon: float, bits: int = 0) -> Law:
@@ -61,6 +64,17 @@ def zcdp_law(rho: float, bits: int = 0) -> Law:
     return Law(ZCDP, RHO.plainly(rho), 2.0 ** -_bits(bits), 1.0, 0.0)
 
 
+def shuffle_law(epsilon: float, flip: float, group: int) -> Law:
+    """Every bit flipped with this probability, sums over at least so many people (bestarm/release/shuffle.py)."""
+    return Law(SHUFFLE, EPSILON.plainly(epsilon), 1.0, 1.0 - 2.0 * flip, flip, group)
+
+
+@rule(inline=False)
+def randomised(law: Law) -> bool:
+    """Whether every single outcome is flipped at random before it is counted, so that no outcome itself is kept."""
+    return law.kind == LOCAL or law.kind == SHUFFLE
+
+
 def _bits(bits: int) -> int:
     if not 0 <= bits <= 40:
         raise InputError(f"The grid has {bits} bits, but it takes a whole number from 0 to 40.")
@@ -75,7 +89,7 @@ def has_pmf(law: Law) -> bool:
 
 @rule(inline=False)
 def counted_mean(law: Law, m: float) -> float:
-    """The mean of what is counted when outcomes have mean m: m itself, but for randomised response."""
+    """The mean of what is counted when outcomes have mean m: m itself, unless bits are flipped."""
     return law.slope * m + law.offset
 
 

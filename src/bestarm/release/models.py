@@ -10,15 +10,30 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from bestarm.checks import EPSILON, RHO, Requirement, one_of
+from bestarm.checks import EPSILON, RHO, Requirement, one_of, whole
 from bestarm.errors import InputError
 from bestarm.exact import kept, text_of
-from bestarm.release.laws import Law, local_law, no_privacy, pure_law, zcdp_law
+from bestarm.release.laws import Law, local_law, no_privacy, pure_law, shuffle_law, zcdp_law
 
-Model: TypeAlias = Literal["pure", "none", "local", "zcdp"]
+Model: TypeAlias = Literal["pure", "none", "local", "zcdp", "shuffle"]
 PRIVACY_MODELS: Final[tuple[str, ...]] = get_args(Model)
-BUDGETS: Final[dict[str, Requirement | None]] = {"pure": EPSILON, "none": None, "local": EPSILON, "zcdp": RHO}
+BUDGETS: Final[dict[str, Requirement | None]] = {
+    "pure": EPSILON,
+    "none": None,
+    "local": EPSILON,
+    "zcdp": RHO,
+    "shuffle": EPSILON,
+}
 """What measures each model's budget."""
+DEFAULT_GROUP: Final = 300
+"""The fewest people of an arm in a stage of the shuffled model, unless others are asked for."""
+SMALLEST_DELTA: Final = Fraction(1, 10**12)
+"""A smaller privacy delta could not be computed to the last digit that matters."""
+PRIVACY_DELTA: Final = Requirement(
+    "the privacy delta",
+    "the chance that the promise fails has to lie between 1e-12 and 0.01",
+    lambda x: SMALLEST_DELTA <= x <= Fraction(1, 100),
+)
 
 AS_IS, COIN, ON_GRID = "as-is", "coin", "grid"
 """How outcomes in [0, 1] become integers: 0/1 as they are, by a coin of that probability, or on the grid."""
@@ -28,11 +43,59 @@ GRID: Final = 2**GRID_BITS
 
 
 @dataclass(frozen=True)
+class Shuffling:
+    """What the shuffled model fixes besides epsilon: with which probability bits are flipped, in groups of whom.
+
+    The promise holds if at least `group` people's answers enter a sum of which at most `colluders` are known to whoever
+    would find out about another one: the flip probability is the one for `group - colluders` people.
+    """
+
+    delta: Fraction
+    flip: Fraction
+    group: int = DEFAULT_GROUP
+    colluders: int = 0
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: object, group: int | None, colluders: int | None) -> Shuffling:
+        """With the smallest flip probability that keeps the promise."""
+        from bestarm.release.shuffle import LARGEST_GROUP, SMALLEST_GROUP, flip_for
+
+        if delta is None:
+            raise InputError("The privacy model shuffle needs the chance that its promise fails, --privacy-delta.")
+        allowed = PRIVACY_DELTA.exactly(delta)
+        people = whole("The smallest group", DEFAULT_GROUP if group is None else group, SMALLEST_GROUP, LARGEST_GROUP)
+        known = whole("The number of colluders", colluders or 0, 0, people - SMALLEST_GROUP)
+        return cls(allowed, flip_for(people - known, epsilon, allowed), people, known)
+
+    def kept(self, epsilon: Fraction) -> bool:
+        """Whether the promise holds, by the exact worst case over what the others have."""
+        from bestarm.release.shuffle import worst_delta
+
+        return worst_delta(self.group - self.colluders, float(self.flip), float(epsilon)) <= self.delta
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data: privacy_delta, flip, group, colluders."""
+        return {
+            "privacy_delta": text_of(self.delta),
+            "flip": text_of(self.flip),
+            "group": self.group,
+            "colluders": self.colluders,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Shuffling:
+        """From plain data."""
+        return cls(Fraction(data["privacy_delta"]), Fraction(data["flip"]), data["group"], data["colluders"])
+
+
+@dataclass(frozen=True)
 class Privacy:
     """A promise of privacy: the model, and the budget that it may cost a person, exactly; None without privacy."""
 
     model: str
     budget: Fraction | None = None
+    shuffling: Shuffling | None = None
+    """Of the shuffled model alone."""
 
     def __post_init__(self) -> None:
         one_of("The privacy model", self.model, PRIVACY_MODELS)
@@ -46,13 +109,31 @@ class Privacy:
             )
         else:
             object.__setattr__(self, "budget", rule.exactly(self.budget))
+        if (self.shuffling is None) != (self.model != "shuffle"):
+            raise InputError("The privacy model shuffle, and no other, has a flip probability and a smallest group.")
 
     @classmethod
-    def of(cls, model: str, epsilon: object = None, rho: object = None) -> Privacy:
+    def of(
+        cls,
+        model: str,
+        epsilon: object = None,
+        rho: object = None,
+        *,
+        delta: object = None,
+        group: int | None = None,
+        colluders: int | None = None,
+    ) -> Privacy:
         """The model with its own of the budgets that were given; the others play no part."""
         rule = BUDGETS[one_of("The privacy model", model, PRIVACY_MODELS)]
         given = None if rule is None else {"epsilon": epsilon, "rho": rho}[rule.name]
-        return cls(model, given)  # type: ignore[arg-type]  # made exact there
+        if model != "shuffle":
+            if group is not None or colluders is not None:
+                raise InputError("A smallest group and colluders belong to the privacy model shuffle alone.")
+            return cls(model, given)  # type: ignore[arg-type]  # made exact there
+        if given is None:
+            raise InputError("The privacy model shuffle needs its budget --epsilon, a positive, finite number.")
+        budget = EPSILON.exactly(given)
+        return cls(model, budget, Shuffling.of(budget, delta, group, colluders))
 
     @property
     def measure(self) -> str | None:
@@ -80,11 +161,14 @@ class Privacy:
     def to_json(self) -> dict[str, Any]:
         """As plain data: privacy, epsilon, rho."""
         numbers = {"epsilon": self.epsilon, "rho": self.rho}
-        return {"privacy": self.model} | {k: None if v is None else text_of(v) for k, v in numbers.items()}
+        shuffling = {} if self.shuffling is None else self.shuffling.to_json()
+        return {"privacy": self.model} | {k: None if v is None else text_of(v) for k, v in numbers.items()} | shuffling
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Privacy:
         """From plain data."""
+        if data["privacy"] == "shuffle":
+            return cls("shuffle", _fraction(data["epsilon"]), Shuffling.from_json(data))
         return cls.of(data["privacy"], *(_fraction(data.get(key)) for key in ("epsilon", "rho")))
 
 
@@ -99,6 +183,8 @@ def law_of(privacy: Privacy, encoding: str) -> Law:
     budget = float(privacy.budget)
     if privacy.model == "local":
         return local_law(budget)
+    if privacy.shuffling is not None:
+        return shuffle_law(budget, float(privacy.shuffling.flip), privacy.shuffling.group)
     return zcdp_law(budget, bits) if privacy.model == "zcdp" else pure_law(budget, bits)
 
 

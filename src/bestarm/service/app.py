@@ -18,10 +18,12 @@ from bestarm.errors import BestArmError
 from bestarm.service import api
 from bestarm.service.access import Access
 from bestarm.service.guard import SignInFirst
+from bestarm.service.hooks import Hooks
 from bestarm.service.middleware import Outermost
 from bestarm.service.pages import error_page, router, to_sign_in
 from bestarm.service.plans import Planner
 from bestarm.service.problems import Problem, Refusal, problem_response, refusal_of
+from bestarm.service.sending import Sender
 from bestarm.service.trials import Trials
 from bestarm.storage import open_store
 from bestarm.storage.contract import Store
@@ -34,14 +36,27 @@ ABOUT = (
 )
 
 
-def create_app(store: str | Path | Store, planner: Planner | None = None) -> FastAPI:
-    """The application over the trials of a store: a path, a database URL, or an open store."""
+def create_app(
+    store: str | Path | Store,
+    planner: Planner | None = None,
+    webhooks: bool = False,
+    private_webhooks: bool = False,
+) -> FastAPI:
+    """The application over the trials of a store: a path, a database URL, or an open store.
+
+    With `webhooks` administrators can have public events sent elsewhere; with `private_webhooks` also to addresses of
+    this machine and of private networks.
+    """
     place = open_store(store, create=True)
     plans = planner or Planner()
+    trials, hooks = Trials(place), Hooks(place, webhooks)
+    sender = Sender(hooks, trials.look_at_all, private_webhooks)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        sender.start()
         yield
+        sender.stop()
         plans.close()
         place.close()
 
@@ -53,7 +68,8 @@ def create_app(store: str | Path | Store, planner: Planner | None = None) -> Fas
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.trials = Trials(place)
+    app.state.trials = trials
+    app.state.hooks = hooks
     app.state.access = Access(place)
     app.state.planner = plans
     app.add_middleware(Outermost, refuse=_refused)

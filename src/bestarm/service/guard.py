@@ -15,6 +15,7 @@ from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
 from bestarm.service.access import Access, Grant, Role, csrf_token
+from bestarm.service.hooks import Hooks
 from bestarm.service.plans import Planner
 from bestarm.service.problems import Refusal, no_such_trial
 from bestarm.service.trials import Trials
@@ -40,6 +41,11 @@ async def access_of(request: Request) -> Access:
     return cast(Access, request.app.state.access)
 
 
+async def hooks_of(request: Request) -> Hooks:
+    """The app's webhooks."""
+    return cast(Hooks, request.app.state.hooks)
+
+
 async def planner_of(request: Request) -> Planner:
     """The app's planner."""
     return cast(Planner, request.app.state.planner)
@@ -47,6 +53,7 @@ async def planner_of(request: Request) -> Planner:
 
 TrialsHere = Annotated[Trials, Depends(trials_of)]
 AccessHere = Annotated[Access, Depends(access_of)]
+HooksHere = Annotated[Hooks, Depends(hooks_of)]
 PlannerHere = Annotated[Planner, Depends(planner_of)]
 
 

@@ -123,6 +123,9 @@ class NewTrial(Sent):
     delta: Exact = Field(description="Risk of recommending a wrong arm, between 0 and 1.")
     epsilon: Exact | None = Field(default=None, description="Privacy budget; smaller means more privacy.")
     rho: Exact | None = Field(default=None, description="Privacy budget of the model zcdp.")
+    privacy_delta: Exact | None = Field(default=None, description="Of the model shuffle: the chance that it fails.")
+    group: int | None = Field(default=None, ge=2, le=20_000, description="Of the model shuffle: the smallest group.")
+    colluders: int | None = Field(default=None, ge=0, le=20_000, description="Of the model shuffle, in a group.")
     algorithm: str | None = Field(default=None, max_length=100)
     privacy: Model | None = None
     outcomes: Literal["unit", "binary"] | None = None
@@ -290,6 +293,13 @@ class NewViewLink(Sent):
     label: Label
 
 
+class NewHook(Sent):
+    """An address that is to be told of public events."""
+
+    url: str = Field(min_length=1, max_length=500, examples=["https://example.org/trials"])
+    trial: str | None = Field(default=None, max_length=100, description="The one trial it is for; all if left out.")
+
+
 class Health(Said):
     """Whether the service is up."""
 
@@ -421,3 +431,26 @@ class NewGrant(GrantInfo):
 
     secret: str
     path: str | None = Field(description="Where a view link leads on this server.")
+
+
+class HookInfo(Said):
+    """A webhook, without its key."""
+
+    id: int
+    url: str
+    trial: str | None
+    created_at: str
+    waiting: int = Field(description="Messages that are still to be delivered.")
+    given_up: int = Field(description="Messages that could not be delivered within a day.")
+
+
+class HookList(Said):
+    """The webhooks there are."""
+
+    webhooks: list[HookInfo]
+
+
+class MadeHook(HookInfo):
+    """A new webhook. The key of its signatures is shown here and never again."""
+
+    key: str

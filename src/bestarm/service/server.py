@@ -29,9 +29,18 @@ LOGGING: dict[str, Any] = {
 log = logging.getLogger("bestarm.service")
 
 
-def serve(store: str, host: str, port: int, new_link: bool, say: Callable[[str], None], proxies: str) -> None:
+def serve(
+    store: str,
+    host: str,
+    port: int,
+    new_link: bool,
+    say: Callable[[str], None],
+    proxies: str,
+    webhooks: bool = False,
+    private_webhooks: bool = False,
+) -> None:
     """Serve until interrupted. `say` gets what the person at the terminal should read."""
-    app = create_app(store)
+    app = create_app(store, webhooks=webhooks, private_webhooks=private_webhooks)
     config = configured(app, host, port, proxies)
     address = f"http://{_shown(host)}:{port}"
     say(f"bestarm serves the trials in {_without_password(store)} at {address}")

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from bestarm.design import Design
-from bestarm.errors import InputError
+from bestarm.errors import BestArmError, InputError
 from bestarm.exact import exact
 from bestarm.service.access import Grant
-from bestarm.service.problems import no_such_trial
+from bestarm.service.problems import Refusal, no_such_trial
 from bestarm.storage.contract import Store
 from bestarm.trial.answers import Report
 from bestarm.trial.identity import Participant
@@ -94,6 +95,12 @@ class Trials:
                 # The head is read before the view, so that the view is never older than the head says.
                 seen = self._seen[name] = _Seen(head, time.monotonic(), trial.view())
             return seen.view
+
+    def look_at_all(self) -> None:
+        """Make the releases whose time has come in every trial, as a look at its page would."""
+        for name in self.names():
+            with suppress(BestArmError, Refusal):
+                self.view(name)
 
     def report_page(self, name: str) -> str:
         """The report as one HTML page."""

@@ -25,6 +25,8 @@ from bestarm.policy.stages import (
     enter_people,
     enter_release,
     in_stage,
+    least_people,
+    makes_groups,
     may_close,
     newest_slot,
     next_slot,
@@ -168,6 +170,8 @@ def stage_by_stage(
                 if not sound_opening(stages.openings, slot):
                     raise ValueError(NO_SUCH_STAGE)
                 round_weights(stages.openings, slot)
+                least = least_people(stages.openings, slot, world.group)
+                stages.openings.planned[slot] = max(stages.openings.planned[slot], least)
                 enter_opening(stages)
                 count_against(world, stages.openings.champion[slot])
                 sums[slot, :] = 0.0
@@ -188,6 +192,8 @@ def stage_by_stage(
                 enter_closing(stages)
                 due_at[newest] = due_after(world.clock, now)
         elif stages.progress[CLOSED] > stages.progress[RELEASED]:
+            if not makes_groups(stages, oldest, world.group):
+                break
             now = max(now, due)
             one_noise = stages.openings.difference[oldest] == 1
             values[:] = 0.0
@@ -209,7 +215,10 @@ def stage_by_stage(
             verdict = over(state, constants)
             if verdict == UNDECIDED and stages.progress[OPENED] > stages.progress[CLOSED]:
                 newest = newest_slot(stages)
-                target = extent(state, constants, in_stage(stages, newest))
+                target = max(
+                    extent(state, constants, in_stage(stages, newest)),
+                    least_people(stages.openings, newest, world.group),
+                )
                 if may_close(stages) and in_stage(stages, newest) >= target:
                     enter_closing(stages)
                     due_at[newest] = due_after(world.clock, now)

@@ -13,7 +13,7 @@ import numpy as np
 from bestarm.errors import InputError
 from bestarm.instance import Bernoulli, Beta, Empirical, Instance, RewardLaw, Sampled, TruncatedNormal
 from bestarm.policy.record import FloatArray, IntArray
-from bestarm.release.laws import LOCAL, NONE, ZCDP, Law, noise_variance
+from bestarm.release.laws import NONE, ZCDP, Law, noise_variance, randomised
 from bestarm.rules import rule
 from bestarm.simulation.clock import Clock, day_of
 
@@ -21,7 +21,7 @@ BERNOULLI, BETA, TRUNCATED_NORMAL, EMPIRICAL = range(4)
 NO_NOISE, LAPLACE, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN, RANDOMISED_RESPONSE = range(5)
 
 TRENDS: Final = ("linear", "step", "bump", "season")
-STEADY, LINEAR, STEP, BUMP, SEASON = range(5)
+STEADY, LINEAR, STEP, BUMP, SEASON, RECORDED = range(6)
 WAVES: Final = 4
 """How many waves a season makes over the expected length of a trial."""
 PIECES: Final = 200
@@ -58,6 +58,8 @@ class SimulatedNoise(NamedTuple):
     """Laplace: 1/epsilon. Discrete Laplace: epsilon. Discrete Gaussian: sigma. Randomised response: P(truth)."""
     grid: int
     """Integer noise lives on multiples of 1/grid."""
+    group: int = 1
+    """The fewest people of a sum that may be released."""
 
 
 class Changes(NamedTuple):
@@ -71,6 +73,8 @@ class Changes(NamedTuple):
     size: float
     length: float
     """Days over which the trend runs its course."""
+    levels: FloatArray
+    """Recorded: every arm's mean in each of several equal parts of that time, part by arm."""
     against: bool = False
     """Whether 0 counts for a missing outcome on the champion of the open stage and 1 on its rivals."""
 
@@ -88,6 +92,8 @@ class World(NamedTuple):
     """The day on which the run ended, then those of its first releases."""
     tally: FloatArray
     """All releases of each arm's own sums, added up, and the people in them."""
+    group: int
+    """The fewest people of a sum that may be released."""
 
 
 def world_of(
@@ -103,10 +109,14 @@ def world_of(
         people,
         noise,
         clock or Clock(),
-        changes or Changes(np.zeros(people.kind.size), np.zeros(people.kind.size), STEADY, 0.0, 1.0),
+        changes
+        or Changes(
+            np.zeros(people.kind.size), np.zeros(people.kind.size), STEADY, 0.0, 1.0, np.zeros((1, people.kind.size))
+        ),
         max(1, int(expected / PIECES)) if moves else 2**62,
         np.full(1 + MOST_DATES, math.nan),
         np.zeros((2, people.kind.size)),
+        noise.group,
     )
 
 
@@ -144,8 +154,8 @@ def noise_of(law: Law, continuous: bool = False) -> SimulatedNoise:
     grid = round(1.0 / law.step)
     if law.kind == NONE:
         return SimulatedNoise(NO_NOISE, 0.0, grid)
-    if law.kind == LOCAL:
-        return SimulatedNoise(RANDOMISED_RESPONSE, law.slope + law.offset, 1)
+    if randomised(law):
+        return SimulatedNoise(RANDOMISED_RESPONSE, law.slope + law.offset, 1, law.group)
     if law.kind == ZCDP:
         return SimulatedNoise(DISCRETE_GAUSSIAN, grid * math.sqrt(noise_variance(law)), grid)
     if continuous:
@@ -185,6 +195,9 @@ def moved_mean(world: World, arm: int, at: float) -> float:
     if changes.trend == STEADY:
         return mean
     t = day_of(world.clock, at) / changes.length
+    if changes.trend == RECORDED:
+        parts = changes.levels.shape[0]
+        return float(changes.levels[min(int(t * parts), parts - 1), arm])
     course = min(t, 1.0)
     level = 0.0
     if changes.trend == LINEAR:

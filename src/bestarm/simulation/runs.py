@@ -21,11 +21,10 @@ from bestarm.design import DEFAULT_ALGORITHM, Design, Outcomes, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance, Sampled
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
-from bestarm.policy.catalogue import find
 from bestarm.release.models import COIN
 from bestarm.simulation.clock import day_of
 from bestarm.simulation.life import Life
-from bestarm.simulation.people import STEADY, TRENDS, Changes, World, noise_of, people_of, world_of
+from bestarm.simulation.people import RECORDED, STEADY, TRENDS, Changes, World, noise_of, people_of, world_of
 from bestarm.simulation.results import Results, Rows
 from bestarm.theory import lower_bound
 
@@ -36,6 +35,10 @@ DECIDES: Final[tuple[str, ...]] = (
     "privacy",
     "epsilon",
     "rho",
+    "privacy_delta",
+    "flip",
+    "group",
+    "colluders",
     "outcomes",
     "encoding",
     "difference",
@@ -81,7 +84,7 @@ class Scenario:
     @property
     def timed(self) -> bool:
         """Whether its runs go by the clock."""
-        return self.life.enrol is not None or self.life.trend is not None
+        return self.life.enrol is not None or self.life.changes
 
     @property
     def cap(self) -> int:
@@ -110,6 +113,9 @@ def make_scenario(
     delta: float = 0.01,
     privacy: str | None = None,
     rho: float | None = None,
+    privacy_delta: object = None,
+    group: int | None = None,
+    colluders: int | None = None,
     difference: object = None,
     indifference: object = None,
     base: object = None,
@@ -129,7 +135,7 @@ def make_scenario(
 
     The fixed design is planned with the base rate it will meet, the second best mean, unless another is given.
     """
-    chosen = find(algorithm)
+    chosen = resolve(algorithm)
     scale = outcomes or Outcomes(binary=instance.binary)
     if base is None and chosen.needs_base:
         base = scale.mean_in_units(sorted(instance.means)[-2])
@@ -138,6 +144,9 @@ def make_scenario(
         delta=delta,
         epsilon=epsilon,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         privacy=privacy,
         algorithm=chosen,
         outcomes="binary" if instance.binary else "unit",
@@ -200,6 +209,9 @@ def simulate(
     max_samples: int | None = None,
     privacy: str | None = None,
     rho: float | None = None,
+    privacy_delta: object = None,
+    group: int | None = None,
+    colluders: int | None = None,
     difference: object = None,
     indifference: object = None,
     base: object = None,
@@ -234,6 +246,9 @@ def simulate(
         delta=delta,
         privacy=privacy,
         rho=rho,
+        privacy_delta=privacy_delta,
+        group=group,
+        colluders=colluders,
         difference=difference,
         indifference=indifference,
         base=base,
@@ -293,7 +308,10 @@ def _compile(scenario: Scenario) -> None:
 
 @lru_cache(maxsize=256)
 def expected_people(scenario: Scenario) -> float:
-    """How many people a trial takes on average if nothing changes, goes missing or comes late; 1 without a trend."""
+    """How many people a trial takes on average if nothing changes, goes missing or comes late; 1 without a trend, and
+    as many as were recorded where the order of a record is followed."""
+    if scenario.life.recorded:
+        return float(scenario.life.recorded_people)
     if scenario.life.trend is None:
         return 1.0
     return float(run_chunk(_undisturbed(scenario), 0, 0, PILOT_RUNS, scenario.cap).samples.mean())
@@ -329,9 +347,10 @@ def _world(scenario: Scenario, binarised: bool, expected: float) -> World:
     changes = Changes(
         np.array(life.missing or [0.0] * scenario.instance.arms),
         np.array([float(design.imputed(on_champion=False) or 0)] * scenario.instance.arms),
-        STEADY if life.trend is None else 1 + TRENDS.index(life.trend),
+        RECORDED if life.recorded else STEADY if life.trend is None else 1 + TRENDS.index(life.trend),
         life.size,
         day_of(clock, expected),
+        np.array(life.recorded or [[0.0] * scenario.instance.arms]),
         design.against,
     )
     noise = noise_of(design.law, continuous=scenario.algorithm.noise == "laplace")

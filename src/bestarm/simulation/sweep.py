@@ -7,20 +7,28 @@ names the version and the seed; a cell that the file already holds is not run ag
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bestarm import __version__
-from bestarm.simulation.runs import Scenario, run_scenario
+from bestarm.design import resolve
+from bestarm.errors import InputError
+from bestarm.instance import Instance
+from bestarm.policy.algorithm import Algorithm
+from bestarm.simulation.runs import Scenario, make_scenario, run_scenario
 from bestarm.simulation.tables import read_table, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WRITE_EVERY_SECONDS = 5.0
+
+Means: TypeAlias = Sequence[float] | Instance
+"""The means of Bernoulli arms, or an instance."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,56 @@ class Cell:
 
 SweepProgress: TypeAlias = Callable[[int, int, Cell], None]
 """Told (cells finished, cells in all, the cell just finished)."""
+
+
+def sweep(
+    algorithms: str | Algorithm | Sequence[str | Algorithm],
+    instances: Mapping[str, Means] | Sequence[Means],
+    *,
+    epsilon: float | Sequence[float] | None = None,
+    delta: float = 0.01,
+    runs: int = 100,
+    seed: int = 0,
+    jobs: int = 1,
+    store: str | Path | None = None,
+    progress: SweepProgress | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Simulate every algorithm on every instance at every budget: one long table, a row for every run.
+
+    `instances` are means, or `Instance`s, by name or in a list (then numbered from 1). Algorithms without privacy have
+    one cell an instance, with no epsilon. `settings` go to every scenario as `simulate` takes them: privacy,
+    difference, max_participants, enrol and so on.
+
+    With `store`, a Parquet file, finished cells are kept as the sweep goes on and are not run again, until rules,
+    settings, seed or version change. Results do not depend on `jobs`; inside `joblib.parallel_config` with the backend
+    of a Dask or Ray cluster, `jobs=-1` uses the cluster. `frame.attrs` says where the table comes from: version, seed,
+    and every algorithm's revision and fingerprint.
+    """
+    named = [algorithms] if isinstance(algorithms, str | Algorithm) else list(algorithms)
+    worlds = instances if isinstance(instances, Mapping) else {str(i): one for i, one in enumerate(instances, start=1)}
+    budgets = list(epsilon) if isinstance(epsilon, Sequence) else [epsilon]
+    if not named or not worlds or not budgets:
+        raise InputError("A sweep needs at least one algorithm, one instance and one budget.")
+    rules = [resolve(one) for one in named]
+    if len({one.name for one in rules}) < len(rules):
+        raise InputError("Two algorithms of the sweep have the same name; the table could not tell them apart.")
+    place = None if store is None else Path(store)
+    if place is not None and place.suffix != ".parquet":
+        raise InputError(f"A sweep is kept in a Parquet file; {place.name} must end in .parquet.")
+    cells = []
+    for label, world in worlds.items():
+        instance = world if isinstance(world, Instance) else Instance.bernoulli(world)
+        for one in rules:
+            private = settings.get("privacy", one.privacy[0]) != "none"
+            for budget in budgets if private else [None]:
+                scenario = make_scenario(one, instance, epsilon=budget, delta=delta, **settings)
+                at = math.nan if budget is None else float(budget)
+                cells.append(Cell((("instance", label), ("algorithm", one.name), ("epsilon", at)), scenario, runs))
+    frame = run_sweep(cells, seed=seed, jobs=jobs, store=place, progress=progress)
+    origin = {one.name: {"identity": one.identity, "fingerprint": one.fingerprint} for one in rules}
+    frame.attrs.update(_notes(seed), algorithms=origin)
+    return frame
 
 
 def run_sweep(

@@ -14,14 +14,33 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 GENESIS: Final = hashlib.sha256(b"bestarm trial").hexdigest()
 """What stands before the first event of either chain."""
 
 SALT_BYTES: Final = 32
 
-PUBLIC_KINDS: Final = frozenset(
+EventKind: TypeAlias = Literal[
+    "created",
+    "opened",
+    "assigned",
+    "told",
+    "late",
+    "retold",
+    "corrected",
+    "withdrawn",
+    "vacated",
+    "relabelled",
+    "voided",
+    "released",
+    "stopped",
+    "paused",
+    "resumed",
+]
+"""Everything that can happen. In a log that somebody changed there may be other words."""
+
+PUBLIC_KINDS: Final[frozenset[str]] = frozenset(
     {"created", "opened", "assigned", "vacated", "relabelled", "released", "stopped", "paused", "resumed"}
 )
 """Events whose bodies are public. All others are confidential, and so is that they happened."""

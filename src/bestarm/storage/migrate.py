@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bestarm.errors import OperationError
 
-NEWEST: Final = "0004"
+NEWEST: Final = "0005"
 """The last revision in migrations/versions."""
 
 

@@ -111,3 +111,27 @@ access: Final = sa.Table(
     sa.Column("ended_at", sa.BigInteger),
 )
 """Who may use the service: tokens, sessions and links, none of them kept in the clear."""
+
+hooks: Final = sa.Table(
+    "hooks",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("trial", sa.Text),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("seen", sa.Text, nullable=False),
+)
+"""Webhooks, and how far into each trial's log each has been told."""
+
+deliveries: Final = sa.Table(
+    "deliveries",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("hook", sa.Integer, sa.ForeignKey("hooks.id"), nullable=False),
+    sa.Column("event", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False),
+    sa.Column("next_at", sa.BigInteger, nullable=False),
+)
+"""Messages of webhooks that are still to be delivered."""

@@ -13,8 +13,9 @@ from bestarm.trial.plain import Answer
 
 State = Literal["recruiting", "waiting", "paused", "stopped"]
 """A trial that waits enrols nobody until outcomes come in."""
-EndedBy = Literal["evidence", "participants", "ended"]
-"""The evidence sufficed, the largest number of participants was reached, or a person ended the trial."""
+EndedBy = Literal["evidence", "participants", "group", "ended"]
+"""The evidence sufficed, the largest number of participants was reached, a stage was too small to be released (shuffled
+privacy), or a person ended the trial."""
 ReleaseKind = Literal["sum", "difference"]
 """Of one arm, or of two, the second taken off the first."""
 

@@ -23,6 +23,7 @@ from bestarm.policy.stages import (
     enter_release,
     in_stage,
     is_open,
+    least_people,
     may_close,
     newest_slot,
     next_slot,
@@ -168,9 +169,10 @@ class BatchedCourse(TrialCourse):
 class StagedCourse(TrialCourse):
     """Stages with coins, one open at a time."""
 
-    def __init__(self, algorithm: Staged, state: Any, constants: Any) -> None:
+    def __init__(self, algorithm: Staged, state: Any, constants: Any, group: int) -> None:
         super().__init__(state, constants)
         self.algorithm = algorithm
+        self.group = group
 
     @property
     def stages(self) -> Stages:
@@ -198,9 +200,8 @@ class StagedCourse(TrialCourse):
             raise OperationError(f"The algorithm {self.algorithm.name} opened a stage that cannot be.")
         round_weights(openings, slot)
         weights = tuple(float(weight) for weight in openings.weights[slot])
-        return Opening(
-            weights, bool(openings.difference[slot]), int(openings.champion[slot]), int(openings.planned[slot])
-        )
+        planned = max(int(openings.planned[slot]), least_people(openings, slot, self.group))
+        return Opening(weights, bool(openings.difference[slot]), int(openings.champion[slot]), planned)
 
     def opened(self, opening: Opening) -> None:
         slot, openings = next_slot(self.stages), self.stages.openings
@@ -231,13 +232,15 @@ class StagedCourse(TrialCourse):
         enter_release(self.stages)
 
     def extent(self, stage: Stage) -> int:
-        return int(self.algorithm.extent(self.state, self.constants, in_stage(self.stages, newest_slot(self.stages))))
+        newest = newest_slot(self.stages)
+        wanted = int(self.algorithm.extent(self.state, self.constants, in_stage(self.stages, newest)))
+        return max(wanted, least_people(self.stages.openings, newest, self.group))
 
 
-def course_of(algorithm: Algorithm, state: Any, constants: Any) -> TrialCourse:
-    """The course for an algorithm of either kind."""
+def course_of(algorithm: Algorithm, state: Any, constants: Any, group: int = 1) -> TrialCourse:
+    """The course for an algorithm of either kind; `group` is the fewest people whose outcomes are released together."""
     if isinstance(algorithm, Batched):
         return BatchedCourse(algorithm, state, constants)
     if isinstance(algorithm, Staged):
-        return StagedCourse(algorithm, state, constants)
+        return StagedCourse(algorithm, state, constants, group)
     raise OperationError(f"The algorithm {algorithm.name} is neither batched nor staged, so no trial can run it.")

@@ -10,15 +10,16 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import text_of
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import IMPUTED, OUTCOME, Deal
 from bestarm.privacy.mechanism import Door
-from bestarm.release.laws import LOCAL
-from bestarm.storage.contract import Assignment, Stage
+from bestarm.release.laws import randomised
+from bestarm.storage.contract import Assignment, Stage, TrialState
+from bestarm.storage.events import EventKind
 from bestarm.trial.fold import HOUR, MICROSECONDS, Fold, Owed
 from bestarm.trial.moments import moment
 
@@ -61,7 +62,7 @@ class Desk:
     deal: Deal
     pick: Pick = pick_secretly
 
-    def emit(self, kind: str, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
+    def emit(self, kind: EventKind, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
         """Let an event happen."""
         self.log(kind, self.at, actor, body, secret)
         self.fold.apply(kind, self.at, body, secret)
@@ -114,7 +115,10 @@ class Desk:
         rules, book = self.fold.rules, self.fold.book
         labels = list(rules.design.arms)
         said = rules.algorithm.explain(self.fold.state, rules.constants, labels)
-        if owed.arm is None:
+        if owed.arm is None and book.released < book.closed:
+            few = f"A stage closed with fewer than {rules.design.law.group} people in a sum, which may not be released."
+            body = {"arm": None, "by": "group", "reason": f"{few} {said}"}
+        elif owed.arm is None:
             most = rules.design.max_participants
             body = {"arm": None, "by": "participants", "reason": f"All {most} participants are enrolled. {said}"}
         else:
@@ -239,7 +243,9 @@ class Desk:
         """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         self.settle()
         if self._local:
-            raise InputError("Under local privacy the outcome itself is not kept, and so cannot be corrected.")
+            raise InputError(
+                "Under local and shuffled privacy the outcome itself is not kept, and so cannot be corrected."
+            )
         self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
         if assignment.state == "voided":
@@ -329,7 +335,7 @@ class Desk:
         self.settle()
         return self._turn("paused", "resumed", reason, actor)
 
-    def _turn(self, needed: str, kind: str, reason: str, actor: str) -> str:
+    def _turn(self, needed: TrialState, kind: Literal["paused", "resumed"], reason: str, actor: str) -> str:
         state = self.fold.book.state
         if state != needed:
             raise InputError(f"The trial is {'recruiting' if state == 'open' else state}; it cannot be {kind} now.")
@@ -346,7 +352,7 @@ class Desk:
 
     @property
     def _local(self) -> bool:
-        return self.fold.rules.design.law.kind == LOCAL
+        return randomised(self.fold.rules.design.law)
 
 
 def choose(fold: Fold, weights: FloatArray, pick: Pick) -> int:

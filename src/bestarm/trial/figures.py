@@ -47,7 +47,7 @@ figure { margin: 14px 0; } figcaption { margin-top: 10px; line-height: 1.5; }
 @media (max-width: 700px) {
   .bar { grid-template-columns: 1fr auto; gap: 0 12px; } .bar svg, .bar .ends { grid-column: 1 / -1; grid-row: 2; }
   .scale .label, .scale .value { display: none; } .bar .value .small { display: inline; }
-  .key { white-space: normal; }
+  .key { white-space: normal; overflow-wrap: anywhere; }
 }
 """ + "".join(f".arm-{arm} {{ --arm: {colour}; }}\n" for arm, colour in enumerate(PALETTE))
 """What the figures look like, with the colours that the page around them shares."""

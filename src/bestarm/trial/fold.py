@@ -7,8 +7,9 @@ depends on assignments, sizes and the clock, and on whether outcomes are there, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bestarm.design import Design
 from bestarm.errors import OperationError
@@ -55,7 +56,7 @@ class Rules:
 class Owed:
     """An event that has to happen now: a stage's release, or the end of the trial."""
 
-    kind: str
+    kind: Literal["released", "stopped"]
     stage: Stage | None = None
     arm: int | None = None
     """The recommended arm, when the evidence ends the trial; None when the participants ran out."""
@@ -68,7 +69,7 @@ class Fold:
         self.rules = rules
         self.books = books
         self.state = state
-        self.course = course_of(rules.algorithm, state, rules.constants)
+        self.course = course_of(rules.algorithm, state, rules.constants, rules.design.law.group)
         self._winner = UNDECIDED
 
     @property
@@ -100,6 +101,8 @@ class Fold:
             return Owed("stopped", arm=self._winner)
         if book.released < book.closed:
             stage = self.next_to_release()
+            if not self.may_release(stage):
+                return Owed("stopped")
             return Owed("released", stage) if self.ready(stage, at) else None
         return Owed("stopped") if self.full else None
 
@@ -109,6 +112,12 @@ class Fold:
         if stage is None:
             raise OperationError(f"The books lack the stage whose turn is {self.book.released}; run verify.")
         return stage
+
+    def may_release(self, stage: Stage) -> bool:
+        """Whether every sum that the stage would release is over enough people: assignments alone decide that."""
+        group, sizes = self.rules.design.law.group, self.sizes(stage)
+        people = [sizes[arm] for arm in stage.arms]
+        return group <= 1 or (sum(people) if stage.difference else min(people)) >= group
 
     def ready(self, stage: Stage, at: int) -> bool:
         """Whether the stage whose turn it is may be released: by the clock alone, or once every outcome is known."""
@@ -152,6 +161,11 @@ class Fold:
             return "It is too late to void this assignment: it has entered its stage as it is."
         if self.rules.follow_up is None and assignment.state == "told":
             return "An outcome is recorded for this assignment, so it cannot be voided any more."
+        shuffling = self.rules.design.privacy.shuffling
+        if shuffling is not None:  # a voided entry is a known 0 in its sum, and hides nobody
+            voided = self.voids(self.expect_stage(assignment.stage))[assignment.arm]
+            if voided >= shuffling.colluders:
+                return f"Under shuffled privacy at most {shuffling.colluders} of a group may be voided or collude."
         return None
 
     def may_join_again(self, held: list[Assignment], at: int) -> bool:
@@ -362,7 +376,7 @@ class Fold:
         self.book.state = "open"
 
 
-APPLY: Final = {
+APPLY: Final[dict[str, Callable[[Fold, int, dict[str, Any], dict[str, Any]], None]]] = {
     "created": Fold._created,
     "opened": Fold._opened,
     "assigned": Fold._assigned,

@@ -210,6 +210,15 @@ def _spent(view: PublicView) -> dict[str, Any]:
             f"one person is {budget}, however many releases there are. It is not the sum over releases."
         )
     promised = f"{budget}-{'local ' if local else ''}differential privacy"
+    if promise.shuffling is not None:
+        shuffled = promise.shuffling
+        delta = text_of(shuffled.delta)
+        promised = f"({budget}, {delta})-differential privacy, shuffled"
+        why = (
+            f"Every answer is flipped with probability {text_of(shuffled.flip)} before it is kept, and enters one sum "
+            f"over at least {shuffled.group} people. Whoever sees the sums, and at most {shuffled.colluders} of those "
+            f"people's answers, learns of anybody else no more than epsilon {budget}, but for a chance of {delta}."
+        )
     return {"epsilon_spent": _number(cost), "epsilon_exact": cost, "promised": promised, "why": why}
 
 

@@ -30,7 +30,8 @@ STYLE = (
     + """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); margin: 0; background: var(--paper); }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); margin: 0; background: var(--paper);
+  overflow-wrap: anywhere; }
 main { max-width: 860px; margin: 0 auto; padding: 32px 20px 60px; }
 h1 { font-size: 28px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 0 0 12px; }
 section { background: var(--white); border: 1px solid var(--line); border-radius: 12px; padding: 20px 22px;
@@ -192,4 +193,5 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: tupl
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     top = f"<tr>{cells(head, 'th')}</tr>"
-    return f'<div class="wide"><table><thead>{top}</thead><tbody>{body}</tbody></table></div>'
+    table = f"<table><thead>{top}</thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide" tabindex="0" role="region" aria-label="Table">{table}</div>'

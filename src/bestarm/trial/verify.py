@@ -23,8 +23,8 @@ import numpy as np
 from bestarm.errors import BestArmError
 from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import UNDECIDED
-from bestarm.release.laws import LOCAL
-from bestarm.storage.contract import Assignment, Reading
+from bestarm.release.laws import randomised
+from bestarm.storage.contract import Assignment, AssignmentState, Reading
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
 from bestarm.storage.keys import Keys
 from bestarm.storage.memory import MemoryBooks
@@ -288,7 +288,7 @@ class Replay:
         if self.fold.book.state != "paused":
             raise Wrong("The trial was not paused.")
 
-    def _assignment(self, event: Event, states: tuple[str, ...]) -> Assignment:
+    def _assignment(self, event: Event, states: tuple[AssignmentState, ...]) -> Assignment:
         assignment = self.fold.books.assignment(event.body["assignment"])
         if assignment is None or assignment.state not in states:
             raise Wrong("There is no such assignment, or it was settled already.")
@@ -306,9 +306,9 @@ class Replay:
             raise Wrong("The integer does not belong to the outcome.")
 
     def _possible(self, unit: Fraction | None) -> tuple[int, int]:
-        # The integers an outcome in [0, 1] can become; under local privacy either answer is possible.
+        # The integers an outcome in [0, 1] can become; where bits are flipped either answer is possible.
         grid = self.fold.rules.grid
-        if self.fold.rules.design.law.kind == LOCAL or unit is None:
+        if randomised(self.fold.rules.design.law) or unit is None:
             return 0, grid
         return math.floor(unit * grid), math.ceil(unit * grid)
 
@@ -399,7 +399,8 @@ def check_verdict(fold: Fold, body: dict[str, Any], at: int) -> None:
     if owed is None or owed.stage is not None:
         raise Wrong("Nothing called for the trial's end.")
     arm = None if owed.arm in (None, UNDECIDED) else fold.rules.design.arms[int(owed.arm or 0)]
-    if body["arm"] != arm or body["by"] != ("participants" if arm is None else "evidence"):
+    nobody = "group" if fold.book.released < fold.book.closed else "participants"
+    if body["arm"] != arm or body["by"] != (nobody if arm is None else "evidence"):
         raise Wrong(f"The evidence speaks for {arm}.")
 
 

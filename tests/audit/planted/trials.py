@@ -16,7 +16,7 @@ from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import OUTCOME, Coins, PersonalCoins
 from bestarm.release.laws import LOCAL
 from bestarm.storage.contract import Assignment, Stage, Tally
-from bestarm.storage.events import PUBLIC_KINDS
+from bestarm.storage.events import PUBLIC_KINDS, EventKind
 from bestarm.trial import outlook, telling
 from bestarm.trial import trial as trials
 from bestarm.trial.desk import Desk
@@ -68,7 +68,7 @@ def size_from_outcomes() -> Iterator[None]:
     """A stage takes one person more if the sum of outcomes so far is odd."""
     honest = Desk.emit
 
-    def emit(self: Desk, kind: str, actor: str, body: Body, secret: Body | None = None) -> None:
+    def emit(self: Desk, kind: EventKind, actor: str, body: Body, secret: Body | None = None) -> None:
         if kind == "opened" and body["stage"] > 1:
             last = self.fold.expect_stage(body["stage"] - 1)
             odd = sum(exact_sums(self.fold, last).values()) // self.fold.rules.grid % 2

@@ -14,6 +14,7 @@ from bestarm.sentences import cautions, sentences
 from bestarm.service import schemas
 from bestarm.service.guard import (
     Holder,
+    HooksHere,
     TrialsHere,
     TrialToManage,
     TrialToRun,
@@ -185,6 +186,9 @@ def end(found: TrialToManage, holder: Holder, request: schemas.NeededReason) -> 
 
 
 @router.get("/{trial}/verify", response_model=schemas.Verification, responses=SEEN)
-def verify(found: TrialToManage) -> Plain:
+def verify(found: TrialToManage, hooks: HooksHere) -> Plain:
     """Replay the log from its first event and compare; takes as long as the trial is. For administrators."""
-    return found.verify().to_json()
+    verification = found.verify()
+    if not verification.ok:
+        hooks.note_failed_verification(found.name)
+    return verification.to_json()

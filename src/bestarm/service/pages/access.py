@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import segno
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
+from markupsafe import Markup
 
-from bestarm.errors import InputError
-from bestarm.service.access import ROLES, Access
-from bestarm.service.guard import AccessHere, Fields, FormHolder, PageHolder, TrialsHere, demand_everything
+from bestarm.errors import BestArmError, InputError
+from bestarm.service.access import LINK_SECONDS, ROLES, Access
+from bestarm.service.guard import (
+    AccessHere,
+    Fields,
+    FormHolder,
+    HooksHere,
+    PageHolder,
+    TrialsHere,
+    demand_everything,
+)
+from bestarm.service.hooks import Hooks
 from bestarm.service.pages.render import render
 from bestarm.service.problems import Refusal
 from bestarm.service.trials import Trials
@@ -39,7 +50,7 @@ def make_token(
         secret, grant = access.issue("token", role, fields.get("label", ""), trial)
     except (InputError, Refusal) as error:
         return _page(request, access, trials, problem=str(error))
-    return _page(request, access, trials, made={"secret": secret, "grant": grant, "url": None})
+    return _page(request, access, trials, made={"secret": secret, "grant": grant, "url": None, "code": None})
 
 
 @router.post("/views")
@@ -53,7 +64,56 @@ def make_view(request: Request, holder: FormHolder, fields: Fields, access: Acce
     except (InputError, Refusal) as error:
         return _page(request, access, trials, problem=str(error), chosen=trial)
     url = str(request.base_url) + f"view/{secret}"
-    return _page(request, access, trials, made={"secret": secret, "grant": grant, "url": url})
+    return _page(request, access, trials, made={"secret": secret, "grant": grant, "url": url, "code": None})
+
+
+@router.post("/links")
+def make_link(request: Request, holder: FormHolder, fields: Fields, access: AccessHere, trials: TrialsHere) -> Response:
+    """A one-time link that signs a phone in, as a QR code; shown on this page and never again."""
+    demand_everything(holder)
+    role, trial = fields.get("role", ""), fields.get("trial", "") or None
+    try:
+        if role not in ROLES:
+            raise InputError(f"The role is one of {', '.join(ROLES)}.")
+        if trial is not None:
+            trials.find(trial)
+        secret, grant = access.issue("link", role, fields.get("label", ""), trial, LINK_SECONDS)
+    except (InputError, Refusal) as error:
+        return _page(request, access, trials, problem=str(error), chosen=trial or "")
+    url = str(request.base_url) + f"sign-in#{secret}"
+    return _page(request, access, trials, made={"secret": secret, "grant": grant, "url": url, "code": qr_code(url)})
+
+
+def qr_code(text: str) -> Markup:
+    """The text as a picture that phones read."""
+    drawn = segno.make(text, error="m", micro=False).svg_inline(scale=5, border=4, omitsize=True, light="#fff")
+    return Markup(drawn)
+
+
+@router.post("/webhooks")
+def make_hook(
+    request: Request, holder: FormHolder, fields: Fields, access: AccessHere, trials: TrialsHere, hooks: HooksHere
+) -> Response:
+    """A new webhook; the key of its signatures is shown on this page and never again."""
+    demand_everything(holder)
+    trial = fields.get("trial", "") or None
+    try:
+        if trial is not None:
+            trials.find(trial)
+        key, hook = hooks.add(fields.get("url", "").strip(), trial)
+    except (BestArmError, Refusal) as error:
+        return _page(request, access, trials, problem=str(error), chosen=trial or "")
+    return _page(request, access, trials, hooked={"key": key, "hook": hook})
+
+
+@router.post("/webhooks/end")
+def end_hook(holder: FormHolder, fields: Fields, hooks: HooksHere) -> Response:
+    """Take a webhook back."""
+    demand_everything(holder)
+    number = fields.get("id", "")
+    if number.isdecimal() and len(number) < 10:
+        hooks.remove(int(number))
+    return RedirectResponse("/access#webhooks", 303)
 
 
 @router.post("/end")
@@ -67,7 +127,9 @@ def end(holder: FormHolder, fields: Fields, access: AccessHere) -> Response:
 
 
 def _page(request: Request, access: Access, trials: Trials, **happened: Any) -> Response:
-    known = {"made": None, "problem": None, "chosen": ""} | happened
+    hooks: Hooks = request.app.state.hooks
+    known = {"made": None, "hooked": None, "problem": None, "chosen": "", "hooks": hooks.all(), "on": hooks.enabled}
+    known |= happened
     rows = [(grant, grant.created) for grant in access.grants()]
     status = 200 if known["problem"] is None else 422
     return render(request, "access.html", status, rows=rows, trials=trials.names(), roles=ROLES, **known)

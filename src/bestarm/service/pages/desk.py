@@ -167,6 +167,6 @@ def desk_page(request: Request, trials: Trials, found: Trial, **happened: Any) -
         outcomes=found.design.outcomes,
         staff=found.staff_status(),
         awaited=listed_page(found, known.pop("search", ""), known.pop("page", "1")),
-        correctable=found.design.privacy.model != "local",
+        correctable=not found.design.coins_apart,
         **known,
     )

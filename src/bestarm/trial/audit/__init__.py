@@ -36,8 +36,10 @@ from bestarm.trial.audit.noise import (
     claim_of,
     look_at_answers,
     look_at_mechanism,
+    look_at_promise,
     look_at_trials,
     promised_per_outcome,
+    truth_of_local,
 )
 from bestarm.trial.audit.replay import Replayed, replay
 from bestarm.trial.audit.script import visits_of
@@ -56,6 +58,9 @@ SHORT_STAGE: Final = 60
 """A first stage of more people is made smaller for replays, by a larger budget, if that helps."""
 LOOKED_AT: Final = 100
 """In a longer trial not every step is looked at, but as many as people are here."""
+
+SMALL_GROUP: Final = 2
+"""Of replays under shuffled privacy: how answers are flipped stays, and so does everything else that is replayed."""
 
 Progress = Callable[[int, int], None]
 
@@ -115,7 +120,12 @@ def black_box(
     if each is None:
         return [], source
     if design.privacy.model == "local":
-        return look_at_answers(trial.mechanism, trial.deal(), each, runs, confidence), source
+        return look_at_answers(trial.mechanism, trial.deal(), truth_of_local(each), runs, confidence), source
+    if design.privacy.shuffling is not None:
+        truth = 1.0 - float(design.privacy.shuffling.flip)
+        looked = look_at_answers(trial.mechanism, trial.deal(), truth, runs, confidence)
+        # What one answer alone gives away is not what is promised; the promise is about sums, and computed exactly.
+        return [*(replace(one, lower_bound=0.0) for one in looked), look_at_promise(design)], source
     return look_at_mechanism(trial.mechanism, claim_of(design), runs, seed, confidence), source
 
 
@@ -133,7 +143,9 @@ class Stores:
     def in_a_file(self) -> Store:
         """For one of them: as a trial's own."""
         self.files += 1
-        return open_store(self.folder / f"{self.files}.db", create=True)
+        place = self.folder / str(self.files)  # of its own: runs share their coins, and with them the file of their key
+        place.mkdir()
+        return open_store(place / "trial.db", create=True)
 
 
 def replays_of(rules: Rules, seed: int, noise: LiveNoise | None, progress: Progress | None = None) -> list[Replayed]:
@@ -171,6 +183,9 @@ def first_people(rules: Rules) -> int:
 def short_rules(rules: Rules) -> Rules:
     """The rules themselves, or with so much larger a budget that a stage can be replayed, if that makes it smaller."""
     found, budget = rules, rules.design.privacy.budget
+    if rules.design.privacy.shuffling is not None:
+        small = replace(rules.design.privacy.shuffling, group=SMALL_GROUP, colluders=0)
+        return Rules.of(replace(rules.design, privacy=replace(rules.design.privacy, shuffling=small)), rules.algorithm)
     while budget is not None and first_people(found) > SHORT_STAGE and 4 * budget <= LARGEST_BUDGET:
         budget *= 4
         design = replace(rules.design, privacy=replace(rules.design.privacy, budget=budget))

@@ -99,7 +99,7 @@ class Accounts:
         self._latest[one.number, one.purpose] = one.value
         grid = self.design.grid
         off = abs(one.value - one.outcome * grid)
-        loose = self.design.encoding == COIN or self.design.privacy.model == "local"
+        loose = self.design.encoding == COIN or self.design.privacy.model in ("local", "shuffle")
         if not 0 <= one.value <= grid or (off >= 1 and not loose):
             self.found.append("An outcome became an integer that it cannot be.")
 

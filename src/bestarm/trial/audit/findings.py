@@ -77,7 +77,12 @@ def not_looked_at(design: Design, runs: int, spread: float | None, releases: int
             f"Rounded floating-point noise at the design's own scale of {spread:.3g} steps alone; it shows at the "
             "small scales at which the same mechanism was examined, and nowhere else."
         )
-    if replayed.privacy != design.privacy:
+    if replayed.privacy.shuffling is not None and replayed.privacy != design.privacy:
+        said.append(
+            f"Whole trials with the design's own groups, which are too large to replay: they were replayed with groups "
+            f"of {replayed.privacy.shuffling.group}."
+        )
+    elif replayed.privacy != design.privacy:
         budget = text_of(replayed.privacy.budget or Fraction(0))
         said.append(
             f"Whole trials at the design's own budget, whose first stage is too large to replay: they were replayed at "

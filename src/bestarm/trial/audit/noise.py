@@ -20,6 +20,7 @@ from bestarm.privacy.counts import proportion
 from bestarm.privacy.leakage import epsilon_at_least
 from bestarm.privacy.mechanism import Mechanism
 from bestarm.release.models import Privacy
+from bestarm.release.shuffle import worst_delta
 from bestarm.trial.audit.watched import Drawn
 
 FEWEST_TRIAL_RELEASES: Final = 8
@@ -77,14 +78,33 @@ def look_at_trials(published: Sequence[Drawn], claim: Claim, confidence: float) 
     return [_summed_up("Whole trials", f"{len(seen)} releases", findings, 1 - (1 - confidence) / PARTS)]
 
 
-def look_at_answers(mechanism: Mechanism, deal: Deal, epsilon: Fraction, runs: int, confidence: float) -> list[Looked]:
-    """Local privacy: people's answers are as often true as promised, and have nothing in common."""
+def truth_of_local(epsilon: Fraction) -> float:
+    """How often an answer is true under local privacy."""
+    return 1 / (1 + math.exp(-float(epsilon)))
+
+
+def look_at_promise(design: Design) -> Looked:
+    """Shuffled privacy: sums over the design's groups keep its promise, by the exact worst case over the others."""
+    shuffling, epsilon = design.privacy.shuffling, design.privacy.budget
+    assert shuffling is not None
+    assert epsilon is not None
+    people = shuffling.group - shuffling.colluders
+    delta = worst_delta(people, float(shuffling.flip), float(epsilon))
+    kept = delta <= shuffling.delta
+    said = (
+        f"A sum over {people} people is ({float(epsilon):g}, {delta:.3g})-private, whatever the others' outcomes are."
+    )
+    return Looked("The promise", said if kept else f"{said} That is less than is claimed.", kept, 1.0 if kept else 0.0)
+
+
+def look_at_answers(mechanism: Mechanism, deal: Deal, truth: float, runs: int, confidence: float) -> list[Looked]:
+    """Flipped answers: people's answers are as often true as promised, and have nothing in common."""
 
     def answers(outcome: int, first: int, purpose: str = OUTCOME) -> list[bool]:
         people = range(first, first + runs)
         return [mechanism.encode(Fraction(outcome), deal(n, purpose)) == outcome for n in people]
 
-    truth = 1 / (1 + math.exp(-float(epsilon)))
+    epsilon = math.log(truth / (1 - truth))
     alike = truth**2 + (1 - truth) ** 2
     ones, zeros = answers(1, 1), answers(0, runs + 1)
     imputed = answers(1, 1, IMPUTED)
@@ -104,8 +124,8 @@ def look_at_answers(mechanism: Mechanism, deal: Deal, epsilon: Fraction, runs: i
         epsilon_at_least(sum(zeros), runs - sum(ones), runs, each),
     )
     looked = _summed_up("People's answers", f"{runs} answers", findings, each, bound)
-    if bound > float(epsilon):
-        said = f"The loss is at least {bound:.4g}, more than the {float(epsilon):.4g} that is claimed."
+    if bound > epsilon:
+        said = f"The loss is at least {bound:.4g}, more than the {epsilon:.4g} that is claimed."
         looked = Looked(looked.what, said, False, looked.p_value, bound)
     return [looked]
 

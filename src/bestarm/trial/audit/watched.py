@@ -55,6 +55,10 @@ class Labelled:
         """The person's own."""
         return self.coins.coin(p)
 
+    def flips(self, p: Fraction) -> bool:
+        """The person's own."""
+        return self.coins.flips(p)
+
     def truthful(self, epsilon: Fraction) -> bool:
         """The person's own."""
         return self.coins.truthful(epsilon)

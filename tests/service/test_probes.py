@@ -1,0 +1,28 @@
+"""A sample of `python -m benchmarks.probes`, which can tell when somebody gets in who should not."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+from benchmarks.probes import PAGES, VIEWS, Tried, page_routes, view_links
+
+from bestarm.service.access import Access
+
+
+def test_every_page_is_probed() -> None:
+    assert page_routes() == PAGES.keys() | {("GET", path) for path in VIEWS}
+
+
+def test_view_links_open_what_they_should() -> None:
+    tried = Tried()
+    view_links(tried)
+    assert tried.wrong == []
+    assert tried.counts["in"] == len(VIEWS)
+
+
+def test_a_link_that_never_ends_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Access, "_alive", lambda self, table: sa.true())
+    tried = Tried()
+    view_links(tried)
+    assert len(tried.wrong) == 2 * len(VIEWS)
+    assert all("taken back" in said or "expired" in said for said in tried.wrong)
