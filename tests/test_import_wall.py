@@ -18,8 +18,8 @@ PUBLIC = (
 """Decides and computes from releases and public constants; may know nothing of outcomes or of where they are kept."""
 CONFIDENTIAL = ("privacy", "storage", "trial", "service")
 
-HANDLES_OUTCOMES = ("trial.trial", "trial.desk", "trial.audit")
-"""Only these may turn outcomes into releases."""
+HANDLES_OUTCOMES = ("trial.trial", "trial.desk", "trial.audit", "qualification.checks")
+"""Only these may turn outcomes into releases, or try the noise."""
 
 RENDERING = ("trial.public", "trial.report", "trial.figures", "trial.estimates")
 """What people see of a trial is made here, from the public view alone."""

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from bestarm.design import Design, Outcomes, Privacy
     from bestarm.errors import BestArmError, InputError, OperationError
     from bestarm.instance import Bernoulli, Beta, Empirical, Instance, TruncatedNormal
-    from bestarm.planning import OperatingCharacteristics, Plan, operating_characteristics, plan
+    from bestarm.planning import OperatingCharacteristics, Plan, Replay, operating_characteristics, plan, replay
     from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
+    from bestarm.progress import ProgressBar
     from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
     from bestarm.simulation.sweep import sweep
@@ -39,11 +40,14 @@ _HOME = {
     "Outcomes": "bestarm.design",
     "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
+    "ProgressBar": "bestarm.progress",
     "rule": "bestarm.rules",
     "OperatingCharacteristics": "bestarm.planning",
     "operating_characteristics": "bestarm.planning",
     "Plan": "bestarm.planning",
     "plan": "bestarm.planning",
+    "Replay": "bestarm.planning",
+    "replay": "bestarm.planning",
     "Results": "bestarm.simulation",
     "simulate": "bestarm.simulation",
     "sweep": "bestarm.simulation.sweep",
@@ -72,6 +76,8 @@ __all__ = [
     "Participant",
     "Plan",
     "Privacy",
+    "ProgressBar",
+    "Replay",
     "Results",
     "Staged",
     "Trial",
@@ -80,6 +86,7 @@ __all__ = [
     "bounds",
     "operating_characteristics",
     "plan",
+    "replay",
     "rule",
     "simulate",
     "sweep",

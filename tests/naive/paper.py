@@ -162,7 +162,7 @@ def uniform(arms: int, epsilon: float, delta: float, tape: Tape, cap: int) -> St
 def adap_tt_published(arms: int, epsilon: float, delta: float, tape: Tape, cap: int, beta: float = 0.5) -> Story:
     story = Story()
     p = Phases(arms, tape, story)
-    leader = -1
+    leader = in_a_row = -1
     risk = math.log(1 / delta)
 
     def threshold(a: int, b: int) -> float:
@@ -173,9 +173,15 @@ def adap_tt_published(arms: int, epsilon: float, delta: float, tape: Tape, cap: 
         if len(story.arms) < arms:
             arm = len(story.arms)
         else:
+            # A coin for every person: how many come to the leader in a row, then one who does not.
             closed = sum(size for _, size, _ in story.releases)
-            arm = toss(tape, {leader: beta, challenger(p.mean, p.total, leader, 1 / (1 + math.sqrt(closed))): 1 - beta})
+            if in_a_row < 0:
+                in_a_row = int(tape.coins.geometric(1 - beta)) - 1
+            arm = leader if in_a_row > 0 else challenger(p.mean, p.total, leader, 1 / (1 + math.sqrt(closed)))
+            in_a_row -= 1
         released = p.pull(arm)
+        if released:
+            in_a_row = -1
         if released and len(story.arms) >= arms:
             log_n = math.log(sum(size for _, size, _ in story.releases))
             leader = argmax(

@@ -187,8 +187,9 @@ def test_stages_are_planned_from_releases_alone(name: str, model: str) -> None:
             stage.people += 1
             assert changed(before, state) <= COUNTS, "who comes is counted, and no more"
             assert algorithm.over(state, constants) == over, "nobody ends a trial by coming"
-            assert course.weights() is not None
-            assert (course.weights() == opening.weights).all(), "a stage's weights stand until it closes"
+            assert np.array_equal(np.asarray(course.weights()), opening.weights), (
+                "a stage's weights stand until it closes"
+            )
         before = to_bytes(state)
         course.closed()
         assert changed(before, state) == {"stages.progress"}
@@ -203,3 +204,19 @@ def test_stages_are_planned_from_releases_alone(name: str, model: str) -> None:
         if algorithm.over(state, constants) != UNDECIDED:
             break
     assert released >= 2
+
+
+@settings(max_examples=15, deadline=None)
+@given(design=designs, seed=st.integers(0, 2**32 - 1))
+def test_a_coins_two_sides_are_those_of_its_weights(design: Numbers, seed: int) -> None:
+    """A simulator that tosses for runs of people asks for leader and challenger apart; they are who `recruit` names."""
+    algorithm = BATCHED["adap-tt-published"]
+    assert algorithm.leads is not None
+    assert algorithm.challenges is not None
+    weights = np.zeros(design.arms)
+    for state, constants, _, _ in steps(algorithm, design, seed, 120):
+        leader = algorithm.leads(state, constants)
+        assert (algorithm.recruit(state, constants, weights) == SEVERAL) == (leader >= 0)
+        if leader >= 0:
+            assert weights[leader] == constants.beta
+            assert weights[algorithm.challenges(state, constants)] == 1 - constants.beta

@@ -67,18 +67,15 @@ def create(page: Page, watched: Watched) -> None:
     page.get_by_label("Name").fill("Pain relief")
     page.get_by_label("What is measured, in words").fill("pain gone after 30 minutes")
     page.get_by_role("radio", name="Whenever it comes").check()
-    watched.picture("new-trial")
     page.get_by_role("button", name="Read it back to me").click()
     expect(page.get_by_text("Three arms are compared: placebo, 5 mg and 10 mg.")).to_be_visible()
     expect(page.get_by_text("holds up every later release")).to_be_visible()
-    watched.picture("new-trial-review")
     page.get_by_role("button", name="Change something").click()
     expect(page.get_by_label("Arms, one a line")).to_have_value("\n".join(MEANS))
     page.get_by_role("button", name="Read it back to me").click()
     page.get_by_role("button", name="Create the trial").click()
     expect(page.get_by_text("The trial is created")).to_be_visible()
     expect(page.get_by_text("No total has been released yet")).to_be_visible()
-    watched.picture("trial-empty")
 
 
 def enrol_by_hand(page: Page, subject: str) -> tuple[str, str]:
@@ -155,7 +152,6 @@ def test_from_plan_to_report(server: Server, browser: Browser, tmp_path: Path) -
 
     page.get_by_role("link", name="Desk", exact=True).click()
     first, arm = enrol_by_hand(page, "p-001")
-    watched.picture("desk")
     look_up_by_hand(page, "P-001 ")
     expect(page.get_by_text("is in the trial and has")).to_be_visible()
     assert given(page) == (first, arm), "looking up shows the same"
@@ -165,7 +161,6 @@ def test_from_plan_to_report(server: Server, browser: Browser, tmp_path: Path) -
     page.get_by_label("Participant or assignment").fill(first)
     page.get_by_role("radio", name="Success (1)").check()
     page.get_by_role("button", name="Check and record").click()
-    watched.picture("desk-review")
     page.get_by_role("button", name="Change").click()
     expect(page.get_by_label("Participant or assignment")).to_have_value(first)
     record_by_hand(page, first, "Success (1)")
@@ -184,7 +179,6 @@ def test_from_plan_to_report(server: Server, browser: Browser, tmp_path: Path) -
     page.locator("#view-label").fill("ethics board")
     page.get_by_role("button", name="Make the link").click()
     link = page.locator("#made").input_value()
-    watched.picture("access")
     board = Watched(browser, server.url, PHONE, device_scale_factor=2)
     board.page.goto(link)
     expect(board.page.get_by_text("Recruiting now")).to_be_visible()
@@ -196,7 +190,6 @@ def test_from_plan_to_report(server: Server, browser: Browser, tmp_path: Path) -
     enrol(trial, 76, rng)
     page.goto(f"{server.url}/trials/Pain relief")
     page.get_by_text("releases as a table").wait_for()
-    watched.picture("trial")
     enrol(trial, 10**6, rng)  # until it stops; wrongly with a chance of at most delta
 
     expect(page.get_by_text("Recommended")).to_be_visible(timeout=15_000)
@@ -204,8 +197,6 @@ def test_from_plan_to_report(server: Server, browser: Browser, tmp_path: Path) -
     expect(board.page.get_by_text("Recommended")).to_be_visible(timeout=15_000)
     expect(board.page.locator(".answer")).to_have_text("10 mg")
     assert board.fits()
-    watched.picture("trial-stopped")
-    board.picture("phone-public-view", whole=False)
 
     late_by_hand(page, server, client)
     client.close()
@@ -239,7 +230,6 @@ def test_every_page_fits_a_phone_and_can_be_reached_by_keyboard(server: Server, 
         assert watched.fits(), path
     page.goto(f"{server.url}/trials/Supercalifragilistic/desk")
     assert watched.fits()
-    watched.picture("phone-desk", whole=False)
     page.keyboard.type("p-100")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Enrol p-100")).to_be_focused()

@@ -186,7 +186,8 @@ def test_creating_a_trial_and_what_is_wrong_with_it(service: Service) -> None:
 def test_a_trial_without_a_follow_up_is_warned_about(service: Service) -> None:
     browser = service.browser("admin")
     assert 'name="after" inputmode="numeric" value="30"' in browser.get("/new-trial").text
-    carried = browser.get("/new-trial?follow_up=12h&max_participants=500&difference=0.1").text
+    carried = browser.get("/new-trial?follow_up=12h&max_participants=500&difference=0.1&expected=420&enough=600").text
+    assert "about 420 participants on average; 600 are enough" in carried
     assert 'value="12"' in carried
     assert 'value="500"' in carried
     fields = {"name": "first", "arms": "a\nb", "algorithm": "dp-se", "due": "whenever"}
@@ -301,6 +302,7 @@ def test_live_updates_come_only_when_something_public_changed(service: Service) 
     send(browser, "/trials/dose/desk/assign", "/trials/dose/desk", subject="a")
     changed = browser.get(seen[1])
     assert changed.status_code == 200
+    assert "The trial is recruiting, with 0 releases." in words(changed)
     now = re.search(r"mark=(\w+)", changed.text)
     assert now is not None
     waiting = service.app.state.trials.find("dose").open_assignments()[0].id

@@ -21,6 +21,7 @@ from bestarm.simulation.people import (
     LINEAR,
     NO_NOISE,
     RANDOMISED_RESPONSE,
+    RECORDED,
     SEASON,
     STEP,
     Changes,
@@ -74,6 +75,13 @@ def test_an_even_stream_has_one_person_at_each_count(most: int) -> None:
         assert arrivals(Clock(), rng, until, most) == people
 
 
+def plainly(
+    missing: list[float] | None = None, imputed: float = 0.0, trend: int = 0, size: float = 0.0, length: float = 1.0
+) -> Changes:
+    """Changes of two arms."""
+    return Changes(np.array(missing or [0.0, 0.0]), imputed, trend, size, length, np.zeros((1, 2)))
+
+
 def changed(law: RewardLaw, noise: SimulatedNoise, changes: Changes, expected: float = 100.0) -> World:
     return world_of(people_of(Instance((law, Bernoulli(0.5))), False), noise, None, changes, expected)
 
@@ -83,7 +91,7 @@ def changed(law: RewardLaw, noise: SimulatedNoise, changes: Changes, expected: f
 )
 @pytest.mark.parametrize("size", [0.4, -0.2])
 def test_a_trend_moves_the_mean_of_every_law_by_its_size(law: RewardLaw, size: float) -> None:
-    changes = Changes(np.zeros(2), 0.0, LINEAR, size, 100.0)
+    changes = plainly(trend=LINEAR, size=size, length=100.0)
     world = changed(law, SimulatedNoise(NO_NOISE, 0.0, GRID), changes)
     rng = np.random.default_rng(4)
     total = sum(draw_counted(rng, world, 0, 25, 50.0) for _ in range(4000))
@@ -95,7 +103,7 @@ def test_a_trend_moves_the_mean_of_every_law_by_its_size(law: RewardLaw, size: f
 
 def test_trends_run_their_course() -> None:
     def course(kind: int, size: float = 0.2) -> list[float]:
-        world = changed(Bernoulli(0.5), SimulatedNoise(NO_NOISE, 0.0, 1), Changes(np.zeros(2), 0.0, kind, size, 100.0))
+        world = changed(Bernoulli(0.5), SimulatedNoise(NO_NOISE, 0.0, 1), plainly(trend=kind, size=size, length=100.0))
         return [moved_mean(world, 0, at) for at in (0.0, 25.0, 49.0, 75.0, 100.0, 1000.0)]
 
     assert course(LINEAR) == pytest.approx([0.5, 0.55, 0.598, 0.65, 0.7, 0.7])
@@ -103,7 +111,7 @@ def test_trends_run_their_course() -> None:
     assert course(BUMP) == pytest.approx([0.5, 0.65, 0.69992, 0.65, 0.5, 0.5])
     assert course(LINEAR, 0.9)[-1] == 1.0
     assert course(LINEAR, -0.9)[-1] == 0.0
-    waves = changed(Bernoulli(0.5), SimulatedNoise(NO_NOISE, 0.0, 1), Changes(np.zeros(2), 0.0, SEASON, 0.2, 100.0))
+    waves = changed(Bernoulli(0.5), SimulatedNoise(NO_NOISE, 0.0, 1), plainly(trend=SEASON, size=0.2, length=100.0))
     peaks = [moved_mean(waves, 0, at) for at in np.arange(0.0, 100.0, 0.25)]
     assert max(peaks) == pytest.approx(0.7)
     assert sum(a < b > c for a, b, c in zip(peaks, peaks[1:], peaks[2:], strict=False)) == 4
@@ -119,12 +127,12 @@ def test_trends_run_their_course() -> None:
     ],
 )
 def test_missing_outcomes_are_counted_as_imputed(noise: SimulatedNoise, imputed: float, mean: float) -> None:
-    world = changed(Bernoulli(0.6), noise, Changes(np.array([0.2, 0.0]), imputed, 0, 0.0, 1.0))
+    world = changed(Bernoulli(0.6), noise, plainly([0.2, 0.0], imputed))
     rng = np.random.default_rng(5)
     total = sum(draw_counted(rng, world, 0, 40, 0.0) for _ in range(2500))
     assert mean_is(total, 100_000, mean) > FALSE_ALARM
     assert mean_is(total, 100_000, mean + 0.03) < CLEARLY
-    certain = world_of(world.people, noise, None, Changes(np.array([0.0, 0.0]), imputed, 0, 0.0, 1.0))
+    certain = world_of(world.people, noise, None, plainly(None, imputed))
     if noise.kind == NO_NOISE:
         assert draw_counted(rng, certain, 0, 40, 0.0) in range(41)
 
@@ -176,6 +184,14 @@ def test_a_trend_runs_over_the_length_of_an_undisturbed_trial() -> None:
     results = ba.simulate(**QUICK, runs=PILOT_RUNS, seed=0)
     assert expected_people(scenario) == results.samples.mean()
     assert expected_people(undisturbed) == 1.0
+
+
+def test_a_record_is_followed_part_by_part() -> None:
+    levels = np.array([[0.1, 0.5], [0.2, 0.5], [0.9, 0.5]])
+    changes = Changes(np.zeros(2), 0.0, RECORDED, 0.0, 300.0, levels)
+    world = changed(Bernoulli(0.4), SimulatedNoise(NO_NOISE, 0.0, 1), changes, 300.0)
+    assert [moved_mean(world, 0, at) for at in (0.0, 99.0, 101.0, 299.0, 5000.0)] == [0.1, 0.1, 0.2, 0.9, 0.9]
+    assert world.longest_step == 1
 
 
 def test_the_ring_of_waiting_batches_grows_without_losing_any() -> None:

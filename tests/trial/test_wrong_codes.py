@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from bestarm.errors import InputError
+from bestarm.storage.contract import Stage
 from bestarm.storage.events import PUBLIC_KINDS
+from bestarm.trial.course import Outturn, StagedCourse
 from bestarm.trial.identity import Participant
 from bestarm.trial.trial import Trial
 from bestarm.trial.verify_public import verify_public
@@ -239,3 +241,47 @@ def test_an_operator_who_voids_whoever_looks_bad_gains_nothing(tmp_path: Path, s
     for (stage, sizes, value), (stage_too, sizes_too, value_too) in zip(*sums, strict=True):
         assert (stage, sizes) == (stage_too, sizes_too)
         assert value_too <= value
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_voids_are_counted_against_the_finding_whoever_is_voided(
+    sqlite_place: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With coins: the operator voids everybody who looks bad on the champion and everybody who looks good on its rivals.
+    # What the policy is handed of the stage is, in every bet, at most what an honest operator would have handed it.
+    handed: list[tuple[int, Outturn]] = []
+    honest_way = StagedCourse.released
+
+    def released(self: StagedCourse, stage: Stage, outturn: Outturn) -> None:
+        handed.append((stage.champion, outturn))
+        honest_way(self, stage, outturn)
+
+    monkeypatch.setattr(StagedCourse, "released", released)
+    for honest in (True, False):
+        coins, rng = random.Random(seed), random.Random(seed + 100)
+        monkeypatch.setattr("secrets.randbits", coins.getrandbits)
+        trial = make(f"{sqlite_place}{honest}", arms=["a", "b", "c"], epsilon=3)
+        trial.tell(str(trial.ask("first").id), 1)
+        for number in range(200):
+            looks_good = rng.random() < 0.5
+            asked = trial.ask(f"p-{number}")
+            with trial._store.reading("t") as reading:
+                stage = reading.stage(1)
+                assert stage is not None
+                on_champion = asked.arm == trial.design.arms[stage.champion]
+            if not honest and looks_good != on_champion:
+                trial.void(str(asked.id), "first", "looks wrong")
+            else:
+                trial.tell(str(asked.id), int(looks_good))
+            if trial.status()["releases"]:
+                break
+        assert trial.verify().ok
+    (champion, fair), (same, foul) = handed[0], next(pair for pair in handed if sum(pair[1].voided))
+    assert champion == same
+    assert fair.sizes == foul.sizes
+    assert sum(fair.voided) == 0 < sum(foul.voided)
+    for arm in range(3):
+        if arm == champion:
+            assert foul.values[arm] <= fair.values[arm]
+        else:
+            assert foul.values[arm] + foul.voided[arm] >= fair.values[arm]

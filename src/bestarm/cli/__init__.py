@@ -15,7 +15,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from bestarm import __version__
-from bestarm.cli import audit, demo, plan, reproduce, serve, simulate, theory, trial
+from bestarm.cli import audit, demo, plan, qualify, replay, reproduce, serve, simulate, theory, trial
 from bestarm.cli.help import HELP, arrange, quiet
 from bestarm.errors import InputError, OperationError
 
@@ -48,7 +48,7 @@ def _root(
     """Options of the command itself; `--version` has done its work by the time this runs."""
 
 
-for _group in (theory, plan, simulate, reproduce, trial, audit, demo, serve):
+for _group in (theory, plan, simulate, replay, reproduce, trial, audit, qualify, demo, serve):
     _group.register(app)
 arrange(app)
 

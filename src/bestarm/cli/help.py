@@ -19,7 +19,7 @@ PANELS: Final[dict[str, tuple[str, ...]]] = {
 
 EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "plan": (
-        "bestarm plan --arms 5 --gap 0.1 --base 0.3 --epsilon 1 --delta 0.05",
+        "bestarm plan --arms 5 --difference 0.1 --base 0.3 --epsilon 1 --delta 0.05 --enrol 10 --follow-up 28d",
         "bestarm plan --means 0.45,0.35,0.3 --epsilon 0.5 --participants 2000 --figure cost.png",
     ),
     "simulate": (
@@ -28,12 +28,14 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "bounds": ("bestarm bounds --means 0.95,0.9,0.9,0.9,0.5 --epsilon 0.1 --delta 0.01",),
     "algorithms": ("bestarm algorithms",),
+    "replay": ("bestarm replay trial.csv --arm group --outcome died --lower-is-better --epsilon 1 --difference 0.02",),
     "demo": ("bestarm demo",),
     "serve": ("bestarm serve --store trials.db --port 8000",),
     "audit": (
         "bestarm audit --epsilon 1 --follow-up 30d",
         "bestarm audit --privacy shuffle --epsilon 1 --privacy-delta 0.000001",
     ),
+    "qualify": ("bestarm qualify --out qualification",),
     "reproduce": ("bestarm reproduce --quick", "bestarm reproduce --figure followup --runs 100 --out out/followup"),
     "threshold": ("bestarm threshold --k1 9 --k2 9 --n 128 --m 128 --arms 5 --epsilon 1 --delta 0.01",),
     "trial create": (

@@ -66,7 +66,7 @@ def plan(
     ] = None,
     delta: Delta = 0.01,
     algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
+        str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
     ] = "evidence",
     enrol: Enrol = None,
     arrivals: Arrivals = "constant",
@@ -97,6 +97,12 @@ def plan(
         Path | None,
         typer.Option("--table", metavar="FILE", help="With --scenarios: write the table as .md, .csv, .html or .png."),
     ] = None,
+    protocol: Annotated[
+        Path | None,
+        typer.Option(
+            "--protocol", metavar="FILE", help="Write a statistical analysis plan of the design: .md, .html or .docx."
+        ),
+    ] = None,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="F.png", help="Draw the cost of privacy into this PNG file.")
     ] = None,
@@ -107,11 +113,14 @@ def plan(
     """Plan a trial. First: what is the smallest difference that matters (--difference)? The recommended arm is then
     within it of the best, except with probability δ. How many people and days, beside the fixed design with the same
     promise; what privacy costs; what N people afford; how the design does when things are not as hoped."""
-    _check_files(figure, table, scenarios)
+    scenarios = scenarios or protocol is not None
+    _check_files(figure, table, protocol, scenarios)
     hoped = parse_means(means) if means is not None else None
     from bestarm import planning
+    from bestarm.design import resolve
     from bestarm.planning.laws import read_values
 
+    resolve(algorithm)  # imports a module of one's own, which nothing further down would
     labels, measured = (None, None) if values is None else read_values(values)
     question = planning.Question.ask(
         hoped,
@@ -155,14 +164,23 @@ def plan(
     if table is not None and found.scenarios is not None:
         found.scenarios.save(table)
         tell(f"Operating characteristics written to {table}.")
+    if protocol is not None:
+        from bestarm.planning.protocol_files import write_protocol
+
+        write_protocol(found, protocol)
+        tell(f"Protocol written to {protocol}.")
     if as_json:
         emit_json(found.to_dict())
     else:
         _show(found)
 
 
-def _check_files(figure: Path | None, table: Path | None, scenarios: bool) -> None:
+def _check_files(figure: Path | None, table: Path | None, protocol: Path | None, scenarios: bool) -> None:
     """Refuse names that cannot be written before anything is simulated."""
+    if protocol is not None:
+        from bestarm.planning.protocol_files import check_name
+
+        check_name(protocol)
     if figure is not None and figure.suffix.lower() != ".png":
         raise InputError(f"The figure {figure} must be a PNG file, with a name that ends in .png.")
     if table is not None and not scenarios:

@@ -4,6 +4,7 @@ from bestarm.planning.beside import Alternative
 from bestarm.planning.operating import OperatingCharacteristics, operating_characteristics
 from bestarm.planning.planner import GapCost, Plan, PrivacyCost, answer, plan
 from bestarm.planning.question import Question
+from bestarm.planning.replaying import Replay, replay
 
 __all__ = [
     "Alternative",
@@ -12,7 +13,9 @@ __all__ = [
     "Plan",
     "PrivacyCost",
     "Question",
+    "Replay",
     "answer",
     "operating_characteristics",
     "plan",
+    "replay",
 ]

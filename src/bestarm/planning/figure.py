@@ -14,6 +14,7 @@ from bestarm.theory import lower_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, each with its own line style, so that print and the colour-blind lose nothing.
 BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
@@ -21,13 +22,18 @@ BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
 
 def draw_plan(plan: Plan, path: Path) -> None:
     """Write the figure as a PNG, whole or not at all."""
+    with replacing(path) as temporary:
+        figure_of(plan).savefig(temporary, dpi=160, format="png")
+
+
+def figure_of(plan: Plan) -> Figure:
+    """The figure itself, for a notebook to show."""
     import matplotlib
+    from matplotlib.figure import Figure as Canvas
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    with plt.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False}):
-        figure, axes = plt.subplots(figsize=(8.0, 6.0), layout="constrained")
+    with matplotlib.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Canvas(figsize=(8.0, 6.0), layout="constrained")
+        axes = figure.subplots()
         _draw_curves(axes, plan)
         _mark_regimes(axes, plan)
         _mark_people(axes, plan)
@@ -36,9 +42,7 @@ def draw_plan(plan: Plan, path: Path) -> None:
         means = ", ".join(f"{mean:g}" for mean in plan.means[:8]) + (", ..." if len(plan.means) > 8 else "")
         axes.set_title(f"What privacy costs: means ({means}), δ = {plan.delta:g}, {plan.algorithm}", fontsize=11)
         figure.legend(frameon=False, fontsize=9.5, loc="outside lower center", ncols=2)
-        with replacing(path) as temporary:
-            figure.savefig(temporary, dpi=160, format="png")
-        plt.close(figure)
+    return figure
 
 
 def _draw_curves(axes: Axes, plan: Plan) -> None:

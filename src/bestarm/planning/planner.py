@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from bestarm.design import DEFAULT_ALGORITHM, Outcomes
+from bestarm.design import DEFAULT_ALGORITHM, Outcomes, resolve_loaded
 from bestarm.planning.beside import Alternative, alternatives, fixed_designs
 from bestarm.planning.costs import CLOSER_LOOK, Simulator
 from bestarm.planning.inverse import (
@@ -18,7 +19,6 @@ from bestarm.planning.inverse import (
 )
 from bestarm.planning.operating import SCENARIOS, OperatingCharacteristics, characteristics_of
 from bestarm.planning.question import Question
-from bestarm.policy.catalogue import find
 from bestarm.simulation import DEFAULT_MAX_SAMPLES, Summary, one_cap
 from bestarm.theory import Regime, bounds
 
@@ -140,6 +140,28 @@ class Plan:
         """The outcome's scale."""
         return Outcomes.from_json(self.design)
 
+    def protocol(self, path: str | Path) -> None:
+        """Write a statistical analysis plan of the design: .md, .html, or .docx."""
+        from bestarm.planning.protocol_files import write_protocol
+
+        write_protocol(self, path)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: what privacy costs."""
+        from bestarm.planning.figure import figure_of
+
+        return figure_of(self)
+
+    def __str__(self) -> str:
+        from bestarm.planning.words import in_words
+
+        return "\n\n".join(in_words(self))
+
+    def _repr_html_(self) -> str:
+        from bestarm.planning.words import in_html
+
+        return in_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, for JSON."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -258,7 +280,7 @@ def answer(question: Question, *, jobs: int = 1, progress: Callable[[int, int], 
 
 def _price_of_silence(simulator: Simulator, question: Question) -> tuple[float | None, float | None]:
     """What stating the hoped-for gap as the difference that matters would cost, or stating none."""
-    if not question.takes_difference or find(question.design.identity).needs_base:
+    if not question.takes_difference or resolve_loaded(question.design.identity).needs_base:
         return None, None
     if question.difference > 0:
         return None, simulator.cost(question.with_difference(0.0)).mean_samples

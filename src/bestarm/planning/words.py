@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from html import escape
 
+from bestarm.design import resolve_loaded
 from bestarm.planning.inverse import CONFIDENCE, TOLERANCE
 from bestarm.planning.planner import FREE_WITHIN, Plan
-from bestarm.policy.catalogue import find
 
 
 def in_words(plan: Plan) -> list[str]:
@@ -21,6 +23,29 @@ def in_words(plan: Plan) -> list[str]:
         *_turned_round(plan),
         *_cautions(plan),
     ]
+
+
+def in_html(plan: Plan) -> str:
+    """The plan as a notebook shows it: the paragraphs, this design beside the others, and what privacy costs."""
+    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in in_words(plan))
+    own = [("this design", plan.expected_samples, plan.p90_samples, plan.expected_days)]
+    others = [(one.name, one.expected_samples, one.most_samples, one.expected_days) for one in plan.alternatives]
+    beside = _table(
+        ("design", "participants on average", "9 in 10 within", "days"),
+        [(n, _people(a), _people(p), "–" if d is None else f"{d:,.0f}") for n, a, p, d in (*own, *others)],
+    )
+    curve = _table(
+        ("ε", "participants on average", "9 in 10 within"),
+        [(f"{x.epsilon:g}", _people(x.expected_samples), _people(x.p90_samples)) for x in plan.by_epsilon],
+    )
+    table = "" if plan.scenarios is None else plan.scenarios.to_html()
+    return f"{paragraphs}{beside}{curve}{table}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _people(value: float) -> str:
@@ -154,7 +179,7 @@ def _turned_round(plan: Plan) -> list[str]:
 
 
 def _cautions(plan: Plan) -> list[str]:
-    algorithm = find(plan.algorithm)
+    algorithm = resolve_loaded(plan.algorithm)
     cautions = []
     if not algorithm.proven:
         cautions.append(f"Caution: {plan.algorithm} has a heuristic threshold, not proven.")

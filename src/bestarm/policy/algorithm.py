@@ -112,6 +112,12 @@ class Batched(Algorithm):
     released: Callable[[Any, Any, int], None]
     holds: bool = False
     """Whether the answer of `recruit` holds until the next release, so that a simulator may jump there."""
+    leads: Callable[[Any, Any], int] | None = None
+    """Where `recruit` is always a coin between two arms: the one that gets the next person with probability
+    `constants.beta`, which only a release changes; -1 before there is one. A simulator then draws how many people it
+    gets in a row, and asks `challenges` only for those whom it does not get."""
+    challenges: Callable[[Any, Any], int] | None = None
+    """The other arm of that coin, which may change with every person."""
 
     @property
     def rules(self) -> dict[str, Callable[..., Any]]:
@@ -120,7 +126,14 @@ class Batched(Algorithm):
             "recruit": self.recruit,
             "assigned": self.assigned,
             "released": self.released,
+            **({} if self.leads is None or self.challenges is None else self._coin_rules),
         }
+
+    @property
+    def _coin_rules(self) -> dict[str, Callable[..., Any]]:
+        assert self.leads is not None
+        assert self.challenges is not None
+        return {"leads": self.leads, "challenges": self.challenges}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,8 @@ from bestarm.policy.adap_tt_star import w_bar
 from bestarm.policy.algorithm import UNDECIDED, Standing
 from bestarm.policy.explain import HEURISTIC, WAITING, explain_closest
 from bestarm.policy.numbers import Numbers
-from bestarm.policy.record import FloatArray, IntArray
-from bestarm.policy.sampling import TopTwo, fewest_assigned, first_release_missing, highest, leader_is_due
+from bestarm.policy.record import FloatArray, IntArray, Record, new_record
+from bestarm.policy.sampling import fewest_assigned, first_release_missing, highest, leader_is_due
 from bestarm.policy.thresholds import MAX_PHASES
 from bestarm.policy.transport import transport_cost
 from bestarm.rules import rule
@@ -65,42 +65,82 @@ def accumulating_constants(design: Numbers) -> AccumulatingConstants:
     return AccumulatingConstants(design.arms, epsilon, design.delta, design.beta, math.exp(-epsilon), table)
 
 
+class Accumulating(NamedTuple):
+    """What Top Two sampling on accumulated sums remembers; see `TopTwo`."""
+
+    record: Record
+    mean: FloatArray
+    leader: IntArray
+    led: IntArray
+    led_pulls: IntArray
+    scratch: FloatArray
+    """For each arm a number that its cost as a challenger is not below. Costs grow with people, so one that was
+    computed earlier will do until a release changes the means, and most need not be computed for every person."""
+
+
+@rule(allocates=True)
+def start_accumulating(constants: AccumulatingConstants) -> Accumulating:
+    """Before the first person. No cost is below 0."""
+    arms = constants.arms
+    counts = np.zeros(arms, np.int64)
+    return Accumulating(new_record(arms), np.zeros(arms), np.full(1, -1), counts, counts.copy(), np.zeros(arms))
+
+
 @rule
-def lead_accumulated(state: TopTwo, constants: AccumulatingConstants, arm: int) -> None:
+def lead_accumulated(state: Accumulating, constants: AccumulatingConstants, arm: int) -> None:
     """An arm's estimate is its whole noisy total over its people, clipped to [0, 1]; the best estimate leads."""
     record = state.record
     state.mean[arm] = min(max(record.total[arm] / record.counted[arm], 0.0), 1.0)
-    if state.leader[0] >= 0 or not first_release_missing(record):
+    state.scratch[arm] = 0.0
+    before = state.leader[0]
+    if before >= 0 or not first_release_missing(record):
         state.leader[0] = highest(state.mean)
+    if before != state.leader[0] or before == arm:
+        for other in range(constants.arms):
+            state.scratch[other] = 0.0
 
 
 @rule
-def cost_challenger(mean: FloatArray, assigned: IntArray, leader: int, epsilon: float, decay: float) -> int:
-    """argmin over a of C(B, a) + log N_a, all people of an arm counted."""
-    challenger = -1
-    least = math.inf
-    n = float(assigned[leader])
-    for arm in range(mean.size):
-        if arm != leader:
-            m = float(assigned[arm])
-            floor = math.log(m)
-            if floor < least:
-                cost = floor + transport_cost(mean[leader], n, mean[arm], m, epsilon, decay)
-                if cost < least:
-                    least = cost
-                    challenger = arm
+def challenger_cost(state: Accumulating, constants: AccumulatingConstants, leader: int, arm: int) -> float:
+    """C(B, a) + log N_a, all people of an arm counted."""
+    n, m = float(state.record.assigned[leader]), float(state.record.assigned[arm])
+    cost = transport_cost(state.mean[leader], n, state.mean[arm], m, constants.epsilon, constants.decay)
+    return cost + math.log(m)
+
+
+@rule
+def cost_challenger(state: Accumulating, constants: AccumulatingConstants, leader: int) -> int:
+    """argmin over a of C(B, a) + log N_a.
+
+    Begins with the arm whose cost is known to be least so far, and leaves out whoever cannot be below it: by more than
+    rounding, so that the answer does not depend on which bounds happen to be kept.
+    """
+    bound = state.scratch
+    likely = 0 if leader != 0 else 1
+    for arm in range(constants.arms):
+        if arm != leader and bound[arm] < bound[likely]:
+            likely = arm
+    bound[likely] = challenger_cost(state, constants, leader, likely)
+    least = bound[likely]
+    challenger = likely
+    for arm in range(constants.arms):
+        if arm != leader and arm != likely and bound[arm] * (1.0 - ROUNDING) <= least:
+            bound[arm] = challenger_cost(state, constants, leader, arm)
+            if bound[arm] < least or (bound[arm] == least and arm < challenger):
+                least = bound[arm]
+                challenger = arm
     return challenger
 
 
 @rule
-def accumulating_top_two(state: TopTwo, constants: AccumulatingConstants, weights: FloatArray) -> int:
+def accumulating_top_two(state: Accumulating, constants: AccumulatingConstants, weights: FloatArray) -> int:
     """Tracking between the leader and the challenger of least cost; everyone in turn before there is a leader."""
     leader = int(state.leader[0])
     if leader < 0:
         return fewest_assigned(state.record)
     if leader_is_due(state, constants):
         return leader
-    return cost_challenger(state.mean, state.record.assigned, leader, constants.epsilon, constants.decay)
+    return cost_challenger(state, constants, leader)
 
 
 @rule
@@ -164,7 +204,7 @@ def priced_cost(m: float, n: float, k: float, below: float, n_below: float, k_be
 
 
 @rule
-def priced_statistic(state: TopTwo, constants: AccumulatingConstants, a: int, b: int) -> float:
+def priced_statistic(state: Accumulating, constants: AccumulatingConstants, a: int, b: int) -> float:
     """`priced_cost` of two arms of a state."""
     record = state.record
     return priced_cost(
@@ -179,7 +219,7 @@ def priced_statistic(state: TopTwo, constants: AccumulatingConstants, a: int, b:
 
 
 @rule
-def plain_statistic(state: TopTwo, constants: AccumulatingConstants, a: int, b: int) -> float:
+def plain_statistic(state: Accumulating, constants: AccumulatingConstants, a: int, b: int) -> float:
     """The transportation cost of two arms' released people."""
     counted = state.record.counted
     return transport_cost(
@@ -188,7 +228,7 @@ def plain_statistic(state: TopTwo, constants: AccumulatingConstants, a: int, b: 
 
 
 @rule
-def needed_by_us(state: TopTwo, constants: AccumulatingConstants, a: int, b: int) -> float:
+def needed_by_us(state: Accumulating, constants: AccumulatingConstants, a: int, b: int) -> float:
     """Our threshold for this pair's phases."""
     released = state.record.released
     return float(constants.needed[min(released[a], MAX_PHASES), min(released[b], MAX_PHASES)])
@@ -202,7 +242,7 @@ def printed_share(n: float, constants: AccumulatingConstants) -> float:
 
 
 @rule
-def dp_tt_glr(state: TopTwo, constants: AccumulatingConstants) -> int:
+def dp_tt_glr(state: Accumulating, constants: AccumulatingConstants) -> int:
     """Our stopping rule. The cost with the noises' price in it is never below the other, and quicker: asked first."""
     leader = int(state.leader[0])
     if leader < 0:
@@ -219,7 +259,7 @@ def dp_tt_glr(state: TopTwo, constants: AccumulatingConstants) -> int:
 
 
 @rule
-def dp_tt_published_glr(state: TopTwo, constants: AccumulatingConstants) -> int:
+def dp_tt_published_glr(state: Accumulating, constants: AccumulatingConstants) -> int:
     """The poster's stopping rule with its printed threshold, c(n_a) + c(n_b); it has no proof in this form."""
     leader = int(state.leader[0])
     if leader < 0:
@@ -233,7 +273,7 @@ def dp_tt_published_glr(state: TopTwo, constants: AccumulatingConstants) -> int:
     return leader
 
 
-def dp_tt_standings(state: TopTwo, constants: AccumulatingConstants) -> list[Standing]:
+def dp_tt_standings(state: Accumulating, constants: AccumulatingConstants) -> list[Standing]:
     """For reports: the statistic of our rule, and what it needs, against every rival."""
     leader = int(state.leader[0])
     rivals = [] if leader < 0 else [b for b in range(constants.arms) if b != leader]
@@ -243,7 +283,7 @@ def dp_tt_standings(state: TopTwo, constants: AccumulatingConstants) -> list[Sta
     ]
 
 
-def dp_tt_published_standings(state: TopTwo, constants: AccumulatingConstants) -> list[Standing]:
+def dp_tt_published_standings(state: Accumulating, constants: AccumulatingConstants) -> list[Standing]:
     """For reports: the poster's statistic and its printed threshold, against every rival."""
     leader = int(state.leader[0])
     counted = state.record.counted
@@ -258,13 +298,13 @@ def dp_tt_published_standings(state: TopTwo, constants: AccumulatingConstants) -
     ]
 
 
-def explain_dp_tt(state: TopTwo, constants: AccumulatingConstants, labels: list[str]) -> str:
+def explain_dp_tt(state: Accumulating, constants: AccumulatingConstants, labels: list[str]) -> str:
     """The closest rival under our threshold, in words and numbers."""
     standings = dp_tt_standings(state, constants)
     return explain_closest(labels, int(state.leader[0]), standings) if standings else WAITING
 
 
-def explain_dp_tt_published(state: TopTwo, constants: AccumulatingConstants, labels: list[str]) -> str:
+def explain_dp_tt_published(state: Accumulating, constants: AccumulatingConstants, labels: list[str]) -> str:
     """The closest rival under the printed threshold, and that nothing is proven about it."""
     standings = dp_tt_published_standings(state, constants)
     return f"{explain_closest(labels, int(state.leader[0]), standings)} {HEURISTIC}" if standings else WAITING

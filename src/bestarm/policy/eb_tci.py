@@ -14,10 +14,10 @@ import math
 import numpy as np
 
 from bestarm.policy.algorithm import UNDECIDED, Standing
-from bestarm.policy.dp_tt import AccumulatingConstants, plain_statistic
+from bestarm.policy.dp_tt import Accumulating, AccumulatingConstants, plain_statistic
 from bestarm.policy.explain import HEURISTIC, WAITING, explain_closest
 from bestarm.policy.numbers import Numbers
-from bestarm.policy.sampling import TopTwo, people_counted
+from bestarm.policy.sampling import people_counted
 from bestarm.policy.stopping import statistic
 from bestarm.policy.thresholds import c_gauss
 from bestarm.rules import rule
@@ -30,21 +30,21 @@ def eb_tci_constants(design: Numbers) -> AccumulatingConstants:
 
 
 @rule
-def gaussian_needed(state: TopTwo, constants: AccumulatingConstants, a: int, b: int) -> float:
+def gaussian_needed(state: Accumulating, constants: AccumulatingConstants, a: int, b: int) -> float:
     """2 C_G(log((K - 1)/delta)/2) + 4 log(4 + log((n + m)/2))."""
     people = float(state.record.counted[a] + state.record.counted[b])
     return float(constants.needed[0, 0]) + 4.0 * math.log(4.0 + math.log(0.5 * people))
 
 
 @rule
-def gaussian_statistic(state: TopTwo, constants: AccumulatingConstants, a: int, b: int) -> float:
+def gaussian_statistic(state: Accumulating, constants: AccumulatingConstants, a: int, b: int) -> float:
     """gap^2 / (2 sigma^2 (1/n + 1/m)) with sigma = 1/2."""
     counted = state.record.counted
     return 2.0 * statistic(state.mean[a] - state.mean[b], float(counted[a]), float(counted[b]))
 
 
 @rule
-def eb_tci_glr(state: TopTwo, constants: AccumulatingConstants) -> int:
+def eb_tci_glr(state: Accumulating, constants: AccumulatingConstants) -> int:
     """The proven stopping rule. The part of the threshold that does not grow is asked first."""
     leader = int(state.leader[0])
     if leader < 0:
@@ -58,7 +58,7 @@ def eb_tci_glr(state: TopTwo, constants: AccumulatingConstants) -> int:
 
 
 @rule
-def eb_tci_published_glr(state: TopTwo, constants: AccumulatingConstants) -> int:
+def eb_tci_published_glr(state: Accumulating, constants: AccumulatingConstants) -> int:
     """The heuristic stopping rule: the Bernoulli cost against log((1 + log n)/delta), n people so far."""
     leader = int(state.leader[0])
     if leader < 0:
@@ -70,7 +70,7 @@ def eb_tci_published_glr(state: TopTwo, constants: AccumulatingConstants) -> int
     return leader
 
 
-def eb_tci_standings(state: TopTwo, constants: AccumulatingConstants) -> list[Standing]:
+def eb_tci_standings(state: Accumulating, constants: AccumulatingConstants) -> list[Standing]:
     """For reports: the proven rule's statistic and threshold against every rival."""
     leader = int(state.leader[0])
     return [
@@ -80,7 +80,7 @@ def eb_tci_standings(state: TopTwo, constants: AccumulatingConstants) -> list[St
     ]
 
 
-def eb_tci_published_standings(state: TopTwo, constants: AccumulatingConstants) -> list[Standing]:
+def eb_tci_published_standings(state: Accumulating, constants: AccumulatingConstants) -> list[Standing]:
     """For reports: the heuristic rule's statistic and threshold against every rival."""
     leader = int(state.leader[0])
     if leader < 0:
@@ -90,13 +90,13 @@ def eb_tci_published_standings(state: TopTwo, constants: AccumulatingConstants) 
     return [Standing(b, plain_statistic(state, constants, leader, b), needed) for b in rivals]
 
 
-def explain_eb_tci(state: TopTwo, constants: AccumulatingConstants, labels: list[str]) -> str:
+def explain_eb_tci(state: Accumulating, constants: AccumulatingConstants, labels: list[str]) -> str:
     """The closest rival under the proven threshold, in words and numbers."""
     standings = eb_tci_standings(state, constants)
     return explain_closest(labels, int(state.leader[0]), standings) if standings else WAITING
 
 
-def explain_eb_tci_published(state: TopTwo, constants: AccumulatingConstants, labels: list[str]) -> str:
+def explain_eb_tci_published(state: Accumulating, constants: AccumulatingConstants, labels: list[str]) -> str:
     """The closest rival under the heuristic threshold, and that nothing is proven about it."""
     standings = eb_tci_published_standings(state, constants)
     return f"{explain_closest(labels, int(state.leader[0]), standings)} {HEURISTIC}" if standings else WAITING

@@ -130,8 +130,19 @@ def uniform(state: State, constants: SamplingConstants, weights: FloatArray) -> 
     return fewest_assigned(state.record)
 
 
+class Tracked(Protocol):
+    """A state that counts the rounds an arm led, and the people it got in them."""
+
+    @property
+    def leader(self) -> IntArray: ...
+    @property
+    def led(self) -> IntArray: ...
+    @property
+    def led_pulls(self) -> IntArray: ...
+
+
 @rule
-def leader_is_due(state: TopTwo, constants: SamplingConstants) -> bool:
+def leader_is_due(state: Tracked, constants: SamplingConstants) -> bool:
     """Whether the leader B gets the next person: N_BB <= beta L_B, this round included in L_B."""
     leader = state.leader[0]
     return bool(state.led_pulls[leader] <= constants.beta * (state.led[leader] + 1))
@@ -153,7 +164,7 @@ def top_two(state: TopTwo, constants: SamplingConstants, weights: FloatArray) ->
 
 
 @rule
-def track(state: TopTwo, constants: SamplingConstants, arm: int, people: int) -> None:
+def track(state: Tracked, constants: SamplingConstants, arm: int, people: int) -> None:
     """Algorithm 2, line 18: count the rounds the leader led, and the people it got in them."""
     leader = state.leader[0]
     if leader >= 0:
@@ -245,26 +256,41 @@ def lead_empirical(state: TopTwo, constants: SamplingConstants, arm: int) -> Non
 
 
 @rule
+def published_leader(state: TopTwo, constants: SamplingConstants) -> int:
+    """The leader of the released AdaP-TT; -1 before every arm has been released."""
+    return int(state.leader[0])
+
+
+@rule
+def published_challenger(state: TopTwo, constants: SamplingConstants) -> int:
+    """The challenger of the released AdaP-TT, whose gap is widened by 1/(1 + sqrt(n))."""
+    widening = 1.0 / (1.0 + math.sqrt(people_counted(state.record)))
+    return transportation_challenger(state.mean, state.record.assigned, int(state.leader[0]), widening)
+
+
+@rule
 def published_coin(state: TopTwo, constants: SamplingConstants, weights: FloatArray) -> int:
-    """The released AdaP-TT: a coin between leader (beta) and challenger, whose gap is widened by 1/(1 + sqrt(n))."""
-    return _coin(state, constants.beta, 1.0 / (1.0 + math.sqrt(people_counted(state.record))), weights)
+    """The released AdaP-TT: a coin between leader (beta) and challenger."""
+    leader = published_leader(state, constants)
+    if leader < 0:
+        return fewest_assigned(state.record)
+    for arm in range(weights.size):
+        weights[arm] = 0.0
+    weights[leader] = constants.beta
+    weights[published_challenger(state, constants)] = 1.0 - constants.beta
+    return SEVERAL
 
 
 @rule
 def published_ttucb_coin(state: TopTwo, constants: SamplingConstants, weights: FloatArray) -> int:
     """The released TTUCB: the same coin, with the gap widened by log(1 + n)^(-1/4)."""
-    people = people_counted(state.record)
-    return _coin(state, constants.beta, math.log(1.0 + people) ** -0.25 if people > 0 else 0.0, weights)
-
-
-@rule
-def _coin(state: TopTwo, beta: float, widening: float, weights: FloatArray) -> int:
-    leader = state.leader[0]
+    leader = int(state.leader[0])
     if leader < 0:
         return fewest_assigned(state.record)
+    widening = math.log(1.0 + people_counted(state.record)) ** -0.25
     challenger = transportation_challenger(state.mean, state.record.assigned, leader, widening)
     for arm in range(weights.size):
         weights[arm] = 0.0
-    weights[leader] = beta
-    weights[challenger] = 1.0 - beta
+    weights[leader] = constants.beta
+    weights[challenger] = 1.0 - constants.beta
     return SEVERAL

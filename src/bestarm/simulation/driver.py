@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     assigned: Callable[..., None]
     released: Callable[..., None]
     draw: Callable[..., float]
+    leads: Callable[..., int]
+    challenges: Callable[..., int]
 
 DEADLOCK = "The policy recruits nobody although every outcome is in, so the run could never end."
 NO_SUCH_ARM = "The policy named an arm that does not exist; arms are numbered from 0."
@@ -52,7 +54,7 @@ def driving(algorithm: Algorithm, world: dict[str, Callable[..., Any]], timed: b
     own: dict[str, Any] = {}
     loop: Callable[..., Any] = by_the_clock.stage_by_stage
     if isinstance(algorithm, Batched):
-        loop = release_by_release if algorithm.holds else pull_by_pull
+        loop = release_by_release if algorithm.holds else pull_by_pull if algorithm.leads is None else run_by_run
         if timed:
             loop, own, name = by_the_clock.batch_by_batch, {"holds": algorithm.holds}, f"{name}_timed"
     assert isinstance(loop, FunctionType)
@@ -83,6 +85,55 @@ def pull_by_pull(
         assigned(state, constants, arm, 1)
         people += 1
         if record.assigned[arm] == record.places[arm]:
+            batch = record.newest_size[arm]
+            release(record, arm, batch, draw(rng, world, arm, batch))
+            releases += 1
+            released(state, constants, arm)
+            verdict = over(state, constants)
+            if verdict != UNDECIDED:
+                check_arm(verdict, per_arm.size)
+                break
+    per_arm[:] = record.assigned
+    return people, verdict, releases, people - record.counted.sum()
+
+
+def run_by_run(
+    rng: np.random.Generator, world: Any, constants: Any, max_samples: int, per_arm: IntArray
+) -> tuple[int, int, int, int]:
+    """The same for policies whose every step is a coin between a leader, who stays until a release, and a challenger.
+
+    How many people come to the leader before one who does not is geometric, and has no memory: a run that a full batch
+    cuts short is forgotten.
+    """
+    state = start(constants)
+    record = state.record
+    weights = np.zeros(per_arm.size)
+    people = 0
+    releases = 0
+    verdict = UNDECIDED
+    turned = False
+    while people < max_samples:
+        arm = leads(state, constants)
+        step = 1
+        if arm < 0:
+            arm = recruit(state, constants, weights)
+            check_arm(arm, per_arm.size)
+        elif turned:
+            arm = challenges(state, constants)
+            turned = False
+        else:
+            step = min(rng.geometric(1.0 - constants.beta) - 1, max_samples - people)
+            turned = True
+            if step == 0:
+                continue
+        if record.assigned[arm] == record.places[arm]:
+            open_batch(record, arm, checked_size(size(state, constants, arm)))
+        step = min(step, record.places[arm] - record.assigned[arm])
+        assign(record, arm, step)
+        assigned(state, constants, arm, step)
+        people += step
+        if record.assigned[arm] == record.places[arm]:
+            turned = False
             batch = record.newest_size[arm]
             release(record, arm, batch, draw(rng, world, arm, batch))
             releases += 1

@@ -41,6 +41,15 @@ class Life:
     """"linear", "step", "bump" or "season": what happens to all arms' means alike."""
     size: float = 0.0
     """The trend's size, on the scale from 0 to 1."""
+    recorded: tuple[tuple[float, ...], ...] = ()
+    """In place of a trend: every arm's mean in each of several equal parts of what was recorded, part by arm."""
+    recorded_people: int = 0
+    """How many people were recorded; after so many the last part goes on."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether means change over time."""
+        return self.trend is not None or bool(self.recorded)
 
     @classmethod
     def of(
@@ -99,6 +108,8 @@ class Life:
         if self.missing:
             shares = sorted(set(self.missing))
             said.append(" to ".join(f"{100 * share:g} %" for share in {shares[0], shares[-1]}) + " of outcomes missing")
+        if self.recorded:
+            said.append("in the order in which outcomes were recorded")
         if self.trend is not None:
             said.append(f"a trend of all arms ({self.trend}, {self.size:+g})")
         return said

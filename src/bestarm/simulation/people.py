@@ -21,7 +21,7 @@ BERNOULLI, BETA, TRUNCATED_NORMAL, EMPIRICAL = range(4)
 NO_NOISE, LAPLACE, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN, RANDOMISED_RESPONSE = range(5)
 
 TRENDS: Final = ("linear", "step", "bump", "season")
-STEADY, LINEAR, STEP, BUMP, SEASON = range(5)
+STEADY, LINEAR, STEP, BUMP, SEASON, RECORDED = range(6)
 WAVES: Final = 4
 """How many waves a season makes over the expected length of a trial."""
 PIECES: Final = 200
@@ -73,6 +73,8 @@ class Changes(NamedTuple):
     size: float
     length: float
     """Days over which the trend runs its course."""
+    levels: FloatArray
+    """Recorded: every arm's mean in each of several equal parts of that time, part by arm."""
 
 
 class World(NamedTuple):
@@ -105,7 +107,7 @@ def world_of(
         people,
         noise,
         clock or Clock(),
-        changes or Changes(np.zeros(people.kind.size), 0.0, STEADY, 0.0, 1.0),
+        changes or Changes(np.zeros(people.kind.size), 0.0, STEADY, 0.0, 1.0, np.zeros((1, people.kind.size))),
         max(1, int(expected / PIECES)) if moves else 2**62,
         np.full(1 + MOST_DATES, math.nan),
         np.zeros((2, people.kind.size)),
@@ -188,6 +190,9 @@ def moved_mean(world: World, arm: int, at: float) -> float:
     if changes.trend == STEADY:
         return mean
     t = day_of(world.clock, at) / changes.length
+    if changes.trend == RECORDED:
+        parts = changes.levels.shape[0]
+        return float(changes.levels[min(int(t * parts), parts - 1), arm])
     course = min(t, 1.0)
     level = 0.0
     if changes.trend == LINEAR:

@@ -24,7 +24,7 @@ from bestarm.policy.algorithm import UNDECIDED, Algorithm
 from bestarm.release.models import COIN
 from bestarm.simulation.clock import day_of
 from bestarm.simulation.life import Life
-from bestarm.simulation.people import STEADY, TRENDS, Changes, World, noise_of, people_of, world_of
+from bestarm.simulation.people import RECORDED, STEADY, TRENDS, Changes, World, noise_of, people_of, world_of
 from bestarm.simulation.results import Results, Rows
 from bestarm.theory import lower_bound
 
@@ -84,7 +84,7 @@ class Scenario:
     @property
     def timed(self) -> bool:
         """Whether its runs go by the clock."""
-        return self.life.enrol is not None or self.life.trend is not None
+        return self.life.enrol is not None or self.life.changes
 
     @property
     def cap(self) -> int:
@@ -306,7 +306,10 @@ def _compile(scenario: Scenario) -> None:
 
 @lru_cache(maxsize=256)
 def expected_people(scenario: Scenario) -> float:
-    """How many people a trial takes on average if nothing changes, goes missing or comes late; 1 without a trend."""
+    """How many people a trial takes on average if nothing changes, goes missing or comes late; 1 without a trend, and
+    as many as were recorded where the order of a record is followed."""
+    if scenario.life.recorded:
+        return float(scenario.life.recorded_people)
     if scenario.life.trend is None:
         return 1.0
     return float(run_chunk(_undisturbed(scenario), 0, 0, PILOT_RUNS, scenario.cap).samples.mean())
@@ -342,9 +345,10 @@ def _world(scenario: Scenario, binarised: bool, expected: float) -> World:
     changes = Changes(
         np.array(life.missing or [0.0] * scenario.instance.arms),
         float(design.imputed or 0),
-        STEADY if life.trend is None else 1 + TRENDS.index(life.trend),
+        RECORDED if life.recorded else STEADY if life.trend is None else 1 + TRENDS.index(life.trend),
         life.size,
         day_of(clock, expected),
+        np.array(life.recorded or [[0.0] * scenario.instance.arms]),
     )
     noise = noise_of(design.law, continuous=scenario.algorithm.noise == "laplace")
     return world_of(people_of(scenario.instance, binarised), noise, clock, changes, expected)

@@ -38,6 +38,8 @@ BLANK = {
     "difference": "0",
     "allocation": "random",
     "algorithm": DEFAULT_ALGORITHM,
+    "expected": "",
+    "enough": "",
 }
 """What the form holds before anybody typed; a follow-up is proposed, as a trial without one waits for the slowest."""
 LONGEST = 5000
@@ -62,9 +64,8 @@ def review(request: Request, holder: FormHolder, fields: Fields, trials: TrialsH
         design = trials.rehearse(values["name"].strip(), _design(values))
     except (InputError, Refusal) as error:
         return _form(request, values, str(error))
-    return render(
-        request, "create_review.html", values=values, said=sentences(design), cautions=cautions(design), design=design
-    )
+    said = [*sentences(design), *_planned(values)]
+    return render(request, "create_review.html", values=values, said=said, cautions=cautions(design), design=design)
 
 
 @router.post("/new-trial/create")
@@ -99,7 +100,15 @@ def _carried(request: Request) -> dict[str, str]:
 def _form(request: Request, values: dict[str, str], problem: str | None = None) -> Response:
     algorithms = [a for a in CATALOGUE.values() if a.privacy != ("none",) and not a.needs_base]
     status = 200 if problem is None else 422
-    return render(request, "create.html", status, values=values, problem=problem, algorithms=algorithms)
+    return render(
+        request,
+        "create.html",
+        status,
+        values=values,
+        problem=problem,
+        algorithms=algorithms,
+        planned=_planned(values),
+    )
 
 
 def _design(values: dict[str, str]) -> dict[str, Any]:
@@ -127,6 +136,15 @@ def _design(values: dict[str, str]) -> dict[str, Any]:
     if values["cap"] == "yes":
         design["max_participants"] = _whole(values["max_participants"])
     return design
+
+
+def _planned(values: dict[str, str]) -> list[str]:
+    # The figures of the plan that this design came from; they are said, and bind nobody.
+    expected, enough = values["expected"], values["enough"]
+    if not (expected.isdecimal() and enough.isdecimal() and len(expected + enough) < 24):
+        return []
+    often = f"{int(enough):,} are enough in 9 of 10 trials"
+    return [f"The plan expects about {int(expected):,} participants on average; {often}."]
 
 
 def _whole(text: str) -> int:

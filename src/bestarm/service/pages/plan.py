@@ -130,6 +130,7 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
     expected = between(plan["by_epsilon"], epsilon, "expected_samples")
     free = free_epsilon(plan["means"])
     half = plan["sensitivity"][-1]["expected_samples"] / plan["expected_samples"]
+    p90 = between(plan["by_epsilon"], epsilon, "p90_samples")
     design = {
         "arms": "\n".join(labels),
         "epsilon": f"{epsilon:g}",
@@ -137,6 +138,8 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         "difference": f"{question.difference:g}",
         "follow_up": values["follow_up"],
         "algorithm": values["algorithm"],
+        "expected": f"{expected:.0f}",
+        "enough": f"{p90:.0f}",
     }
     return Outlook(
         epsilon=epsilon,
@@ -144,7 +147,7 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         gap=plan["gap"],
         delta=plan["delta"],
         expected=expected,
-        p90=between(plan["by_epsilon"], epsilon, "p90_samples"),
+        p90=p90,
         bound=None if question.difference else theory.lower_bound_refined,
         difference=question.difference,
         fixed=fixed,

@@ -119,7 +119,7 @@ def _live(request: Request, trials: Trials, name: str, door: Entrance, mark: str
     now = mark_of(view)
     if mark == now:
         return Response(status_code=204)
-    return render(request, "trial_live.html", mark=now, **_shown(view, door))
+    return render(request, "trial_live.html", mark=now, news=news_of(view), **_shown(view, door))
 
 
 def mark_of(view: PublicView) -> str:
@@ -136,6 +136,14 @@ def mark_of(view: PublicView) -> str:
         view.verdict,
     )
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+
+
+def news_of(view: PublicView) -> str:
+    """What changed, for those who hear the page: not every participant, but releases and the end."""
+    if view.verdict is not None:
+        return f"The trial has stopped. {view.verdict.arm or 'No arm'} is recommended."
+    count = len(view.releases)
+    return f"The trial is {view.state}, with {count} release{'' if count == 1 else 's'}."
 
 
 def _json_file(trials: Trials, name: str) -> Response:
