@@ -28,6 +28,7 @@ class Place:
     arm: int
     value: int | None = None
     """What counts; None while nothing does."""
+    voided: bool = False
 
 
 @dataclass
@@ -66,6 +67,12 @@ class Accounts:
             self.places[number].value = None
         else:
             self.places[number].value = self._latest.get((number, IMPUTED))
+
+    def voided(self, number: int) -> None:
+        """It was a second entry of somebody: it keeps its place and counts 0, and its code is free again."""
+        place = self.places[number]
+        place.value, place.voided = 0, True
+        self._held[place.person] -= 1
 
     def note(self, door: WatchedDoor) -> None:
         """Take in the integers that outcomes became since the last time."""
@@ -111,6 +118,8 @@ class Accounts:
         for arm in arms:
             people = [place for place in self.places.values() if (place.stage, place.arm) == (number, arm)]
             totals[arm] = self._sum_of(people, f"{IMPUTED} {number} {arm}")
+            if body["voided"][arms.index(arm)] != sum(place.voided for place in people):
+                self.found.append("The number of voided people that was published is wrong.")
         if opened["difference"]:
             expected = [sum(t if arm == opened["champion"] else -t for arm, t in totals.items())]
         else:
