@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bestarm.planning import OperatingCharacteristics, Plan, Replay, operating_characteristics, plan, replay
     from bestarm.policy.algorithm import Algorithm, Batched, Staged
     from bestarm.policy.catalogue import wrap
+    from bestarm.progress import ProgressBar
     from bestarm.rules import rule
     from bestarm.simulation import Results, simulate
     from bestarm.simulation.sweep import sweep
@@ -39,6 +40,7 @@ _HOME = {
     "Outcomes": "bestarm.design",
     "Privacy": "bestarm.design",
     "wrap": "bestarm.policy.catalogue",
+    "ProgressBar": "bestarm.progress",
     "rule": "bestarm.rules",
     "OperatingCharacteristics": "bestarm.planning",
     "operating_characteristics": "bestarm.planning",
@@ -74,6 +76,7 @@ __all__ = [
     "Participant",
     "Plan",
     "Privacy",
+    "ProgressBar",
     "Replay",
     "Results",
     "Staged",

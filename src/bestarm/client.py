@@ -10,7 +10,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from bestarm.trial.answers import (
     Verdict,
     Verification,
 )
+from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
 from bestarm.trial.identity import Participant, no_such_participant
 
 PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -142,7 +143,7 @@ class Client:
         return connection
 
 
-class RemoteTrial:
+class RemoteTrial(Tabled):
     """One trial on a server. Who did what is known from the token, so nothing here takes an actor."""
 
     def __init__(self, client: Client, name: str, design: Design) -> None:
@@ -154,9 +155,9 @@ class RemoteTrial:
         """The subject's assignment: the one it holds, or a new one. Safe to repeat."""
         return Asked.from_json(self._post("ask", {"subject": self._code(subject)}))
 
-    def ask_many(self, subjects: Iterable[object]) -> list[Asked]:
-        """Assignments for several subjects in one step, in this order; all or none."""
-        answer = self._post("ask-many", {"subjects": [self._code(one) for one in subjects]})
+    def ask_many(self, subjects: Any) -> list[Asked]:
+        """Assignments for several subjects in one step, in this order; all or none. See `Trial.ask_many`."""
+        answer = self._post("ask-many", {"subjects": [self._code(one) for one in subjects_in(subjects)]})
         return [Asked.from_json(one) for one in answer["assignments"]]
 
     def tell(
@@ -165,9 +166,9 @@ class RemoteTrial:
         """Record an outcome, by assignment or by `subject`: "recorded", "already recorded", or "late" (not used)."""
         return str(self._post("tell", self._who(assignment, subject) | _told(outcome))["status"])
 
-    def tell_many(self, outcomes: Iterable[tuple[str | Participant, object]]) -> list[str]:
-        """Record several outcomes in one step; all or none."""
-        told = [self._who(who, None) | _told(outcome) for who, outcome in outcomes]
+    def tell_many(self, outcomes: Any) -> list[str]:
+        """Record several outcomes in one step; all or none. See `Trial.tell_many`."""
+        told = [self._who(who, None) | _told(outcome) for who, outcome in outcomes_in(outcomes)]
         statuses: list[str] = self._post("tell-many", {"outcomes": told})["statuses"]
         return statuses
 

@@ -56,7 +56,7 @@ def test_outcomes_refused_together_draw_nothing(sqlite_place: str, tmp_path: Pat
             trial.tell_csv(file)
         assert all(answer.status is None for answer in refused.value.answers)  # type: ignore[attr-defined]
         with pytest.raises(InputError):
-            trial.tell_many([(ids[0], 1), (ids[1], 1), tuple(last.split(","))])  # type: ignore[list-item]
+            trial.tell_many([(ids[0], 1), (ids[1], 1), tuple(last.split(","))])
     assert noise.draws == 0
     assert trial.tell_many([(ids[0], 1), (ids[1], 1), (ids[0], 1)]) == ["recorded", "recorded", "already recorded"]
     assert noise.draws == len(trial.status()["releases"]) == 2

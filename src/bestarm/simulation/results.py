@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -204,6 +205,49 @@ class Results:
         )
         frame.attrs.update(self._notes())
         return frame
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What the runs came to, line by line."""
+        summary = self.summary()
+        said = [
+            ("runs", f"{summary.runs:,}"),
+            ("people, mean", f"{summary.mean_samples:,.0f} ± {summary.standard_error:,.0f}"),
+            ("people, median", f"{summary.median_samples:,.0f}"),
+            ("people, 9 in 10 within", f"{summary.p90_samples:,.0f}"),
+            ("wrong recommendations", f"{100 * summary.error_rate:.1f} %"),
+            (f"undecided at {self.max_samples:,} people", f"{summary.undecided:,}"),
+            ("releases, mean", f"{summary.mean_releases:,.1f}"),
+        ]
+        if summary.mean_days is not None and summary.p90_days is not None:
+            said.insert(4, ("days, mean", f"{summary.mean_days:,.0f}"))
+            said.insert(5, ("days, 9 in 10 within", f"{summary.p90_days:,.0f}"))
+        return said
+
+    def __str__(self) -> str:
+        means = ", ".join(f"{mean:g}" for mean in self.means)
+        return "\n".join([f"{self.scenario['algorithm']} on means {means}", *(f"{k}: {v}" for k, v in self.rows())])
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<tr><th scope='row'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in self.rows())
+        means = ", ".join(f"{mean:g}" for mean in self.means)
+        return f"<table><caption>{escape(str(self.scenario['algorithm']))} on means {means}</caption>{lines}</table>"
+
+    def plot(self) -> Any:
+        """A matplotlib figure: the share of runs that ended within so many people."""
+        from matplotlib.figure import Figure as Canvas
+
+        drawn = Canvas(figsize=(7.0, 4.0), layout="constrained")
+        axes = drawn.subplots()
+        ended = np.sort(self.samples[self.decided])
+        axes.step(ended, np.arange(1, ended.size + 1) / self.samples.size, where="post", color="#0072B2")
+        axes.axvline(self.samples.mean(), color="#555555", linestyle=":", label=f"mean: {self.samples.mean():,.0f}")
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("people")
+        axes.set_ylabel("share of runs that ended within them")
+        axes.set_title(f"{self.scenario['algorithm']}, {self.samples.size:,} runs", fontsize=10.5)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False)
+        return drawn
 
     def releases_by_date(self) -> pd.DataFrame:
         """One row a release: run, release (from 1), day. Empty if nobody looked at a calendar."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ from bestarm.trial import exchange, identity, outlook
 from bestarm.trial.answers import Asked, HeldAssignment, OpenAssignment, StaffStatus, Verdict, Verification
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules, refolded
+from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
 from bestarm.trial.identity import Participant
 from bestarm.trial.policy_state import fill, to_bytes
 from bestarm.trial.public import PublicView, ledger_of, status_of
@@ -47,7 +48,7 @@ STAFF = "staff"
 """Who did it, when nobody says."""
 
 
-class Trial:
+class Trial(Tabled):
     """One trial in a store. `create` makes it; `open` finds it again, from any process that reaches the store."""
 
     def __init__(
@@ -133,9 +134,12 @@ class Trial:
         """The subject's assignment: the one it holds, or a new one. Safe to repeat."""
         return self.ask_many([subject], actor)[0]
 
-    def ask_many(self, subjects: Iterable[object], actor: str = STAFF) -> list[Asked]:
-        """Assignments for several subjects in one transaction, in this order; all or none."""
-        stand_ins = [self._stand_in(subject) for subject in subjects]
+    def ask_many(self, subjects: Any, actor: str = STAFF) -> list[Asked]:
+        """Assignments for several subjects in one transaction, in this order; all or none.
+
+        From any iterable, a Series, or a DataFrame with a column `subject`; an empty cell is refused.
+        """
+        stand_ins = [self._stand_in(subject) for subject in subjects_in(subjects)]
         return self._write(lambda desk: [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins])
 
     def tell(
@@ -155,11 +159,13 @@ class Trial:
         """
         return self.tell_many([(identity.one_of_two(assignment, subject), outcome)], actor, guarded)[0]
 
-    def tell_many(
-        self, outcomes: Iterable[tuple[str | Participant, object]], actor: str = STAFF, guarded: bool = False
-    ) -> list[str]:
-        """Record several outcomes in one transaction; if one cannot be, none is, and the error says what is wrong."""
-        pairs = [(assignment, exact(outcome, "The outcome")) for assignment, outcome in outcomes]
+    def tell_many(self, outcomes: Any, actor: str = STAFF, guarded: bool = False) -> list[str]:
+        """Record several outcomes in one transaction; if one cannot be, none is, and the error says what is wrong.
+
+        From pairs of assignment and outcome, a Series of outcomes by assignment, or a DataFrame with a column `outcome`
+        and one of `assignment` and `subject`.
+        """
+        pairs = [(who, exact(outcome, "The outcome")) for who, outcome in outcomes_in(outcomes)]
 
         def request(desk: Desk) -> list[str]:
             told_now: dict[int, str] = {}
@@ -317,6 +323,9 @@ class Trial:
     def close(self) -> None:
         """Let go of the store; the end of a `with` block does so too."""
         self._store.close()
+
+    def __repr__(self) -> str:
+        return f"<Trial {self.name!r}: {', '.join(self.design.arms)}; {self.design.identity}>"
 
     def __enter__(self) -> Trial:
         return self
