@@ -215,11 +215,11 @@ class Replay:
     def withdrawn(self, event: Event) -> None:
         """The design's rule was followed."""
         assignment = self._assignment(event, ("open", "told", "late"))
-        rule = self.fold.rules.design.withdrawal.partition(":")[0]
+        rule = "replace" if self.fold.rules.design.replaces else "impute"
         if event.body["rule"] != ("none" if self.fold.due(assignment, event.at) else rule):
             raise Wrong("The withdrawal does not follow the design's rule.")
         if event.body["rule"] == "impute":
-            low, high = self._possible(self.fold.rules.design.imputed)
+            low, high = self._possible(self.fold.rules.design.imputed(self.fold.on_champion(assignment)))
             if (event.secret or {})["value"] not in (low, high):
                 raise Wrong("The imputed integer does not belong to the design's constant.")
 
@@ -263,7 +263,7 @@ class Replay:
         for arm in owed.stage.arms:
             tally = self.fold.tally_of(owed.stage.number, arm)
             awaited, imputed = missing.pop(str(arm), [0, 0])
-            low, high = self._possible(self.fold.rules.design.imputed)
+            low, high = self._possible(self.fold.rules.design.imputed(arm == owed.stage.champion))
             if awaited != tally.assigned - tally.resolved or not awaited * low <= imputed <= awaited * high:
                 raise Wrong("What was imputed for missing outcomes is wrong.")
         if missing:

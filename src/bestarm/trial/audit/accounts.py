@@ -61,7 +61,7 @@ class Accounts:
 
     def withdrawn(self, number: int) -> None:
         """The person's outcome counts no longer: the place is imputed, or free for somebody else."""
-        if self.design.imputed is None:
+        if self.design.replaces:
             self.places[number].stage = 0
             self.places[number].value = None
         else:

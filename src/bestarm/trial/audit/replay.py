@@ -122,7 +122,7 @@ class Run:
 
     def _may_show(self, act: Act, news: bool) -> bool:
         # Without a follow-up the last outcome of a stage lets it be released, and who withdraws may free a place.
-        return (news and self.design.follow_up is None) or (act.what == WITHDRAW and self.design.imputed is None)
+        return (news and self.design.follow_up is None) or (act.what == WITHDRAW and self.design.replaces)
 
     def _settle(self) -> None:
         if self.design.follow_up is not None:  # else nothing is left to the clock
