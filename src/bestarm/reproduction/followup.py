@@ -1,7 +1,7 @@
 """The follow-up's experiments: its two instances and budgets, measured beside the values on its poster.
 
 The poster (DP-TT, NeurIPS 2025) and the authors' slides show curves; `POSTER` holds what can be read off them. The
-exact thresholds behind some curves are not public, so agreement is a finding, not a requirement.
+exact thresholds behind some curves are not on it, so agreement is a finding, not a requirement.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def write_followup(central: list[CellSummary], local: list[CellSummary], *, seed
         "# The follow-up's experiments, measured",
         "",
         f"Made by `bestarm reproduce --figure followup {how} --seed {seed}` (version {__version__}); {runs} runs a "
-        f"cell, delta = {DELTA}. Values of the poster are read off its curves; its thresholds are not all public.",
+        f"cell, delta = {DELTA}. Values of the poster are read off its curves, whose thresholds it does not all state.",
         "",
         *(["**Quick run: few runs a cell, few budgets, a low cap. See the shape, not the figures.**", ""] * quick),
         "![People against epsilon, the poster's values as hollow marks](followup.png)",
