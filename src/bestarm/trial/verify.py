@@ -243,6 +243,8 @@ class Recheck:
             raise Wrong("There is no earlier assignment of that person that could stand.")
         if self.fold.may_void(assignment, event.at) is not None:
             raise Wrong("The assignment could not be voided any more.")
+        if (event.secret or {})["value"] not in self._possible(Fraction(0)):
+            raise Wrong("A voided assignment counts as something else than the worst outcome.")
 
     def vacated(self, event: Event) -> None:
         """People are replaced in this design, and the stage had somebody to replace."""
