@@ -16,6 +16,7 @@ NOT_COUNTED = (
     "service/test_looks",
     "simulation/",
     "test_docs",
+    "test_notebook",
     "theory/test_oracles",
     "theory/test_properties",
     "trial/test_durability",
