@@ -156,6 +156,7 @@ def simulate(
         withdrawal=withdrawal,
         trend=trend,
     )
+    caution(scenario.design.warnings())
     say_if_compiling(algorithm, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
         results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
