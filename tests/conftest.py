@@ -8,6 +8,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 NOT_COUNTED = (
+    "cli/test_anywhere",
     "policy/test_evidence",
     "policy/test_invariants",
     "policy/test_paper_oracles",

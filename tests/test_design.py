@@ -17,6 +17,7 @@ import bestarm as ba
 from bestarm.design import NO_PRIVACY, PRIVACY_MODELS, Design, Outcomes, Privacy, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance
+from bestarm.planning.question import Question
 from bestarm.policy.catalogue import CATALOGUE, find
 from bestarm.privacy.mechanism import mechanism_of
 from bestarm.privacy.noise import SystemNoise
@@ -297,6 +298,11 @@ def test_an_algorithm_of_ones_own_is_named_with_its_revision() -> None:
     assert resolve(Design.from_json(design.to_json()).identity) is ABLE
     with pytest.raises(InputError, match="revision is 4 now"):
         resolve(f"{named}@1")
+
+
+def test_a_plan_takes_algorithms_of_modules_that_are_imported_already() -> None:
+    question = Question.ask([0.9, 0.1], epsilon=1, algorithm=f"{__name__}:ABLE")
+    assert resolve(question.design.identity) is ABLE
 
 
 def test_a_plan_imports_no_algorithm_by_the_name_of_its_module() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -320,13 +321,20 @@ def resolve(algorithm: str | Algorithm) -> Algorithm:
     module, _, name = _unversioned(algorithm).partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever goes wrong in somebody's own module
         raise InputError(f"There is no algorithm {algorithm!r}: {error}.") from error
     if not isinstance(found, Algorithm):
         raise InputError(f"{algorithm!r} is not an Algorithm of bestarm.")
     if "@" in algorithm and algorithm.partition("@")[2] != str(found.revision):
         raise InputError(f"The algorithm {algorithm!r} is not there any more; its revision is {found.revision} now.")
     return found
+
+
+def resolve_loaded(algorithm: str | Algorithm) -> Algorithm:
+    """The same for names that may come over the network: "module:name" only of a module that is imported already."""
+    if isinstance(algorithm, str) and ":" in algorithm and algorithm.partition(":")[0] not in sys.modules:
+        raise InputError(f"There is no algorithm {algorithm!r} here: its module has not been imported.")
+    return resolve(algorithm)
 
 
 def _revision(text: str) -> int:
@@ -421,4 +429,13 @@ def _check_withdrawal(design: Design) -> None:
         raise InputError("A trial with a follow-up imputes what is missing when it is due; it cannot replace people.")
 
 
-__all__ = ["DEFAULT_ALGORITHM", "NO_PRIVACY", "PRIVACY_MODELS", "Design", "Outcomes", "Privacy", "resolve"]
+__all__ = [
+    "DEFAULT_ALGORITHM",
+    "NO_PRIVACY",
+    "PRIVACY_MODELS",
+    "Design",
+    "Outcomes",
+    "Privacy",
+    "resolve",
+    "resolve_loaded",
+]

@@ -57,6 +57,10 @@ def test_an_algorithm_of_the_current_folder_is_found_by_its_name(folder: Path, m
     made = run(folder, "trial", "create", "a trial.db", "--name", "t", "--arms", "a,b", "--delta", "0.1", *wanted)
     assert made.returncode == 0, made.stderr.decode()
     assert (folder / "a trial.db").exists()
+    unknown = ("--means", "0.9,0.9", "--epsilon", "1")  # refused after the algorithm was found, before anything is run
+    planned = run(folder, "plan", "--algorithm", "my_rules:mine", *unknown)
+    assert planned.returncode == 2
+    assert b"my_rules" not in planned.stderr
     refused = run(folder, "simulate", "--algorithm", "my_rules:yours", "--means", "0.9,0.1", "--epsilon", "1")
     assert (refused.returncode, b"no algorithm 'my_rules:yours'" in refused.stderr) == (2, True)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +12,20 @@ import pytest
 
 import bestarm as ba
 from bestarm.policy.stages import FEW_ENOUGH, least_people, makes_groups, new_stages
+from bestarm.privacy.coins import PersonalCoins
+from bestarm.privacy.mechanism import mechanism_of
+from bestarm.privacy.noise import SystemNoise
+from bestarm.storage.memory import MemoryStore
 from bestarm.trial.audit import audit, audited_design
-from bestarm.trial.audit.noise import look_at_promise
+from bestarm.trial.audit.noise import look_at_answers, look_at_promise
+from bestarm.trial.audit.replay import replay
+from bestarm.trial.fold import Fold
 from bestarm.trial.trial import Trial
 from bestarm.trial.verify_public import verify_public
+from tests.audit.designs import rules_of
 
 GROUP = 12
+SHUFFLED: dict[str, object] = {"privacy": "shuffle", "privacy_delta": "0.0001"}
 PLAN: dict[str, Any] = {
     "name": "t",
     "arms": ["a", "b"],
@@ -119,10 +130,27 @@ def test_the_audit_looks_at_flips_and_at_the_promise() -> None:
     assert found.noise[1].says.startswith("A sum over 300 people is (1, ")
 
 
-def test_the_audit_sees_too_few_flips() -> None:
-    from dataclasses import replace
-    from fractions import Fraction
+def test_the_audit_sees_answers_that_are_flipped_too_seldom() -> None:
+    rules = rules_of({"algorithm": "fixed", "difference": "0.3", "base": "0.5", "epsilon": "1"} | SHUFFLED)
+    shuffling = rules.design.privacy.shuffling
+    assert shuffling is not None
+    seldom = replace(shuffling, flip=shuffling.flip / 2)
+    mechanism = mechanism_of(replace(rules.design.privacy, shuffling=seldom), rules.design.encoding, SystemNoise())
+    truth = 1.0 - float(shuffling.flip)
+    (looked,) = look_at_answers(mechanism, partial(PersonalCoins, b"k" * 32, "t"), truth, 4000, 0.999999)
+    assert not looked.passed
 
+
+def test_replays_see_a_sum_over_fewer_people_than_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a trial that closes stages when it likes, and releases whatever has closed."""
+    rules = rules_of({"epsilon": "3", "max_participants": 8, "group": 12, "follow_up": "1d"} | SHUFFLED)
+    assert replay(rules, 8, 1, None, False, 1.0, MemoryStore).found == []
+    monkeypatch.setattr(Fold, "may_release", lambda fold, stage: True)
+    found = replay(rules, 8, 1, None, False, 1.0, MemoryStore).found
+    assert "A sum over fewer people than a group was released." in found
+
+
+def test_the_audit_sees_a_promise_that_its_flips_do_not_keep() -> None:
     design = audited_design("fixed", "1", difference="0.3", base="0.5", privacy="shuffle", privacy_delta="0.0001")
     assert design.privacy.shuffling is not None
     less = replace(design.privacy.shuffling, flip=design.privacy.shuffling.flip * Fraction(4, 5))

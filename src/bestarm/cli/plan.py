@@ -66,7 +66,7 @@ def plan(
     ] = None,
     delta: Delta = 0.01,
     algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
+        str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
     ] = "evidence",
     enrol: Enrol = None,
     arrivals: Arrivals = "constant",
@@ -117,8 +117,10 @@ def plan(
     _check_files(figure, table, protocol, scenarios)
     hoped = parse_means(means) if means is not None else None
     from bestarm import planning
+    from bestarm.design import resolve
     from bestarm.planning.laws import read_values
 
+    resolve(algorithm)  # imports a module of one's own, which nothing further down would
     labels, measured = (None, None) if values is None else read_values(values)
     question = planning.Question.ask(
         hoped,

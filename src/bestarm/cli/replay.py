@@ -49,7 +49,7 @@ def replay(
     lower_is_better: LowerIsBetter = False,
     withdrawal: Withdrawal = None,
     algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="A", help="Which one; `bestarm algorithms` lists them.")
+        str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
     ] = "evidence",
     runs: Annotated[int, whole_option("--runs", metavar="R", help="How many replays.")] = 500,
     seed: Seed = 0,
@@ -63,8 +63,10 @@ def replay(
     design with the same promise."""
     if figure is not None and figure.suffix.lower() != ".png":
         raise InputError(f"The figure {figure} must be a PNG file, with a name that ends in .png.")
+    from bestarm.design import resolve
     from bestarm.planning import replay as library
 
+    resolve(algorithm)  # imports a module of one's own, which nothing further down would
     say_if_compiling(algorithm, timed=time is not None)
     with progress_bar("Replaying") as progress:
         found = library(

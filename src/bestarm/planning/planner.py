@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bestarm.design import DEFAULT_ALGORITHM, Outcomes
+from bestarm.design import DEFAULT_ALGORITHM, Outcomes, resolve_loaded
 from bestarm.planning.beside import Alternative, alternatives, fixed_designs
 from bestarm.planning.costs import CLOSER_LOOK, Simulator
 from bestarm.planning.inverse import (
@@ -19,7 +19,6 @@ from bestarm.planning.inverse import (
 )
 from bestarm.planning.operating import SCENARIOS, OperatingCharacteristics, characteristics_of
 from bestarm.planning.question import Question
-from bestarm.policy.catalogue import find
 from bestarm.simulation import DEFAULT_MAX_SAMPLES, Summary, one_cap
 from bestarm.theory import Regime, bounds
 
@@ -281,7 +280,7 @@ def answer(question: Question, *, jobs: int = 1, progress: Callable[[int, int], 
 
 def _price_of_silence(simulator: Simulator, question: Question) -> tuple[float | None, float | None]:
     """What stating the hoped-for gap as the difference that matters would cost, or stating none."""
-    if not question.takes_difference or find(question.design.identity).needs_base:
+    if not question.takes_difference or resolve_loaded(question.design.identity).needs_base:
         return None, None
     if question.difference > 0:
         return None, simulator.cost(question.with_difference(0.0)).mean_samples

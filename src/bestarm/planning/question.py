@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bestarm.checks import EPSILON, one_of
-from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, Outcomes, Privacy, resolve
+from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, Outcomes, Privacy, resolve, resolve_loaded
 from bestarm.errors import InputError
 from bestarm.exact import exact
 from bestarm.instance import Instance
 from bestarm.planning.laws import laws_of, unit_mean
-from bestarm.policy.catalogue import find
 from bestarm.simulation import Life
 from bestarm.theory import lower_bound
 from bestarm.theory.inputs import checked_unique_best
@@ -84,7 +83,7 @@ class Question:
         one_of("The kind of outcomes", outcomes, ("unit", "binary"))
         scale = Outcomes(low, high, outcomes == "binary", bool(lower_is_better))  # type: ignore[arg-type]
         hoped = _hoped(scale, means, arms, gap, base, difference, values)
-        chosen = find(algorithm)  # of the catalogue alone: a plan may be asked for over the network
+        chosen = resolve_loaded(algorithm)  # a plan may be asked for over the network
         instance = Instance(laws_of(scale, hoped, law, sd, values))
         checked_unique_best(instance.means)
         planned = None
@@ -94,7 +93,7 @@ class Question:
             arms=labels if labels is not None else instance.arms,
             delta=delta,
             epsilon=epsilon,
-            algorithm=chosen,
+            algorithm=algorithm,
             outcomes=outcomes,
             low=low,
             high=high,

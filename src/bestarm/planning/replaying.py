@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bestarm.design import DEFAULT_ALGORITHM, Design, Outcomes
+from bestarm.design import DEFAULT_ALGORITHM, Design, Outcomes, resolve_loaded
 from bestarm.errors import InputError
 from bestarm.exact import exact
 from bestarm.instance import Bernoulli, Empirical, Instance, RewardLaw
 from bestarm.planning.beside import fixed_designs
 from bestarm.planning.question import Question
-from bestarm.policy.catalogue import find
 from bestarm.policy.record import IntArray
 from bestarm.simulation import Life, run_scenario, scenario_of
 
@@ -223,7 +222,7 @@ def _question(
         if own.size == 0:
             raise InputError(f"The arm {label} has no outcomes in the file.")
         laws.append(Bernoulli(float(own.mean())) if binary else Empirical(own.tolist()))
-    chosen = find(algorithm)
+    chosen = resolve_loaded(algorithm)
     instance = Instance(tuple(laws))
     base = None
     if chosen.needs_base and difference is not None:
@@ -233,7 +232,7 @@ def _question(
         arms=recorded.labels,
         delta=delta,
         epsilon=epsilon,
-        algorithm=chosen,
+        algorithm=algorithm,
         outcomes="binary" if binary else "unit",
         low=low,
         high=high,

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from bestarm.design import resolve_loaded
 from bestarm.planning.inverse import CONFIDENCE, TOLERANCE
 from bestarm.planning.planner import FREE_WITHIN, Plan
-from bestarm.policy.catalogue import find
 
 
 def in_words(plan: Plan) -> list[str]:
@@ -179,7 +179,7 @@ def _turned_round(plan: Plan) -> list[str]:
 
 
 def _cautions(plan: Plan) -> list[str]:
-    algorithm = find(plan.algorithm)
+    algorithm = resolve_loaded(plan.algorithm)
     cautions = []
     if not algorithm.proven:
         cautions.append(f"Caution: {plan.algorithm} has a heuristic threshold, not proven.")

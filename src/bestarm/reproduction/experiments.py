@@ -87,5 +87,6 @@ def reproduce(
         shown = [cell for cell in summaries if cell.instance in FIGURES[number]]
         draw_reproduction(shown, out / f"figure{number}.png")
     with replacing(out / "report.md") as temporary:
-        temporary.write_text(write_report(summaries, seed=seed, quick=quick, figure=figure, delta=DELTA))
+        report = write_report(summaries, seed=seed, quick=quick, figure=figure, delta=DELTA)
+        temporary.write_text(report, encoding="utf-8")
     return summaries

@@ -108,9 +108,15 @@ class Accounts:
         opened = self.stages[number]
         arms = [arm for arm, weight in enumerate(opened["weights"]) if weight > 0]
         totals: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for arm in arms:
             people = [place for place in self.places.values() if (place.stage, place.arm) == (number, arm)]
+            counts[arm] = len(people)
             totals[arm] = self._sum_of(people, f"{IMPUTED} {number} {arm}")
+        shuffling = self.design.privacy.shuffling
+        fewest = sum(counts.values()) if opened["difference"] else min(counts.values())
+        if shuffling is not None and fewest < shuffling.group:
+            self.found.append("A sum over fewer people than a group was released.")
         if opened["difference"]:
             expected = [sum(t if arm == opened["champion"] else -t for arm, t in totals.items())]
         else:
