@@ -56,7 +56,7 @@ class Design:
     encoding: str
     """How outcomes become integers: "as-is", "coin" or "grid"; it follows from algorithm, privacy and outcomes."""
     withdrawal: str
-    """"impute:X" (in the outcome's own units) or "replace"."""
+    """"impute:X" (in the outcome's own units), "against" (the finding) or "replace"."""
     difference: Fraction = Fraction(0)
     """The smallest difference between two arms that matters, in the outcome's own units; 0 if any does."""
     base: Fraction | None = None
@@ -150,6 +150,11 @@ class Design:
             )
         if isinstance(algorithm, Staged):
             self._check_coins(algorithm)
+        elif self.against:
+            raise InputError(
+                f"The algorithm {algorithm.name} has no champion of a stage that missing outcomes could count against; "
+                "use impute:X."
+            )
         if self.difference > 0 and not algorithm.supports_indifference:
             raise InputError(
                 f"The algorithm {algorithm.name} takes no smallest difference that matters; use another one, or leave "
@@ -176,7 +181,9 @@ class Design:
     def _check_coins(self, algorithm: Staged) -> None:
         # Whoever was assigned by a coin stays in: leaving people out because of what became of them is no fair coin.
         if self.withdrawal == "replace":
-            raise InputError(f"The algorithm {algorithm.name} assigns by coins; nobody can be replaced, use impute:X.")
+            raise InputError(
+                f"The algorithm {algorithm.name} assigns by coins; nobody can be replaced, use impute:X or against."
+            )
         if self.allocation == "fixed":
             raise InputError(f"The algorithm {algorithm.name} assigns by coins; its allocation is random.")
 
@@ -213,8 +220,20 @@ class Design:
         return grid_of(self.encoding)
 
     @property
-    def imputed(self) -> Fraction | None:
-        """What counts for a missing outcome, in [0, 1]; None if people are replaced."""
+    def replaces(self) -> bool:
+        """Whether somebody else takes the place of whoever withdraws."""
+        return self.withdrawal == "replace"
+
+    @property
+    def against(self) -> bool:
+        """Whether missing outcomes count against the finding, so that nothing is assumed of who goes missing."""
+        return self.withdrawal == "against"
+
+    def imputed(self, on_champion: bool) -> Fraction | None:
+        """What counts for a missing outcome in [0, 1], on a stage's champion or on one of its rivals: one value for
+        each arm of a stage, fixed when the stage opens. None if people are replaced."""
+        if self.against:
+            return Fraction(0 if on_champion else 1)
         rule, _, value = self.withdrawal.partition(":")
         return self.outcomes.between(kept(value, IMPUTED), IMPUTED) if rule == "impute" else None
 
@@ -228,6 +247,7 @@ class Design:
             base=math.nan if self.base is None else float(self.outcomes.between(self.base, "The base rate")),
             beta=float(self.beta),
             s=float(self.s),
+            against=self.against,
         )
 
     def warnings(self) -> list[str]:
@@ -422,10 +442,12 @@ def _check_budget(design: Design) -> None:
 def _check_withdrawal(design: Design) -> None:
     kind = design.withdrawal.partition(":")[0]
     if kind == "impute" and ":" in design.withdrawal:
-        _ = design.imputed  # raises if it lies outside of the bounds
-    elif design.withdrawal != "replace":
-        raise InputError(f"The withdrawal rule is {design.withdrawal!r}; it takes impute:X (X an outcome) or replace.")
-    elif design.follow_up is not None:
+        _ = design.imputed(on_champion=True)  # raises if it lies outside of the bounds
+    elif design.withdrawal not in ("replace", "against"):
+        raise InputError(
+            f"The withdrawal rule is {design.withdrawal!r}; it takes impute:X (X an outcome), against or replace."
+        )
+    elif design.replaces and design.follow_up is not None:
         raise InputError("A trial with a follow-up imputes what is missing when it is due; it cannot replace people.")
 
 

@@ -96,7 +96,11 @@ def _privacy(design: Design) -> str:
 
 def _time(design: Design) -> list[str]:
     kind, _, value = design.withdrawal.partition(":")
-    missing = f"counts as {value}" if kind == "impute" else "is replaced by somebody else"
+    missing = {
+        "impute": f"counts as {value}",
+        "against": "counts against the arm that leads: as the worst outcome on it, as the best on any other",
+        "replace": "is replaced by somebody else",
+    }[kind]
     if design.follow_up is None:
         said = "An outcome counts whenever it comes; a release waits until every outcome of its stage is known."
         return [said, f"Somebody who drops out {missing}."]

@@ -11,14 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Batched
+from bestarm.policy.algorithm import NOBODY, SEVERAL, UNDECIDED, Batched, Staged
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import assign, open_batch, release
-from bestarm.release import pure_law
+from bestarm.policy.stages import GRAIN, oldest_slot
+from bestarm.release import local_law, no_privacy, pure_law, zcdp_law
+from bestarm.storage.contract import Stage
+from bestarm.trial.course import Outturn, StagedCourse
+from bestarm.trial.policy_state import to_bytes
 
-BATCHED = {name: one for name, one in CATALOGUE.items() if isinstance(one, Batched) and not one.needs_base}
-NAMES = [name for name in BATCHED if not name.startswith("evidence")]
+BATCHED = {name: one for name, one in CATALOGUE.items() if isinstance(one, Batched)}
+STAGED = {name: one for name, one in CATALOGUE.items() if isinstance(one, Staged)}
+LAWS = {
+    "pure": pure_law(1.0),
+    "none": no_privacy(),
+    "local": local_law(1.0),
+    "zcdp": zcdp_law(0.5),
+}
+"""A law of releases for every privacy model with one of its own."""
 
 
 def steps(algorithm: Batched, design: Numbers, seed: int, people: int) -> Any:
@@ -53,20 +64,21 @@ designs = st.builds(
     arms=st.integers(2, 6),
     delta=st.sampled_from([0.001, 0.05, 0.5]),
     law=st.sampled_from([pure_law(0.01), pure_law(1.0), pure_law(30.0)]),
+    difference=st.just(0.2),
+    base=st.just(0.4),
     beta=st.sampled_from([0.2, 0.5, 0.8]),
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BATCHED)
 @settings(max_examples=15, deadline=None)
 @given(design=designs, seed=st.integers(0, 2**32 - 1))
 def test_public_quantities_change_only_with_releases(name: str, design: Numbers, seed: int) -> None:
     algorithm = BATCHED[name]
     before: Any = None
     for state, _, _, released in steps(algorithm, design, seed, 120):
-        public = [state.mean.copy(), state.record.released.copy(), state.record.total.copy()]
-        if hasattr(state, "leader"):
-            public.append(state.leader.copy())
+        public = [state.record.released.copy(), state.record.total.copy()]
+        public += [getattr(state, name).copy() for name in ("mean", "leader") if hasattr(state, name)]
         if before is not None and not released:
             assert all(np.array_equal(a, b) for a, b in zip(before, public, strict=True))
         before = public
@@ -94,11 +106,11 @@ def test_tracking_gives_the_leader_its_share(name: str, design: Numbers, seed: i
         leader = int(state.leader[0])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BATCHED)
 def test_explanations_name_arms_and_read_without_a_verdict(name: str) -> None:
     algorithm = BATCHED[name]
     labels = ["5 mg", "10 mg", "20 mg"]
-    design = Numbers(3, 0.05, pure_law(1.0))
+    design = Numbers(3, 0.05, pure_law(1.0), difference=0.8, base=0.1)
     said = set()
     for state, constants, _, _ in steps(algorithm, design, 3, 100):
         before = copy.deepcopy(state)
@@ -137,6 +149,61 @@ def test_adap_tt_keeps_enrolling_while_first_outcomes_are_late() -> None:
         arms.append(arm)
     assert arms == [0, 1, 2] * 3
     assert state.record.places.tolist() == [4, 4, 4]
+
+
+def changed(before: dict[str, bytes], state: Any) -> set[str]:
+    """The names of the arrays that are not what they were."""
+    return {name for name, content in to_bytes(state).items() if before[name] != content}
+
+
+COUNTS = {"stages.assigned", "stages.size"}
+OPENING = {f"stages.openings.{part}" for part in ("weights", "difference", "champion", "planned")}
+
+
+@pytest.mark.parametrize("model", LAWS)
+@pytest.mark.parametrize("name", STAGED)
+def test_stages_are_planned_from_releases_alone(name: str, model: str) -> None:
+    algorithm, rng = STAGED[name], np.random.default_rng(7)
+    constants = algorithm.constants(Numbers(3, 0.05, LAWS[model], difference=0.1))
+    state = algorithm.start(constants)
+    course = StagedCourse(algorithm, state, constants, 1)
+    released = 0
+    for number in range(1, 30):
+        before = to_bytes(state)
+        opening = course.opening(0)
+        assert course.opening(0) == opening, "planning again plans the same"
+        assert changed(before, state) <= OPENING, "planning remembers nothing"
+        assert sum(opening.weights) == 1
+        assert all(weight >= 0 and (weight / GRAIN).is_integer() for weight in opening.weights)
+        assert opening.weights[opening.champion] > 0
+        assert opening.planned >= 1
+        assert not opening.difference or np.count_nonzero(opening.weights) == 2
+        course.opened(opening)
+        stage = Stage(number, list(opening.weights), opening.difference, opening.champion, opening.planned, 1)
+        stage.extent = course.extent(stage)
+        while not course.closes(stage):
+            before, over = to_bytes(state), algorithm.over(state, constants)
+            course.joined(int(rng.choice(3, p=opening.weights)))
+            stage.people += 1
+            assert changed(before, state) <= COUNTS, "who comes is counted, and no more"
+            assert algorithm.over(state, constants) == over, "nobody ends a trial by coming"
+            assert np.array_equal(np.asarray(course.weights()), opening.weights), (
+                "a stage's weights stand until it closes"
+            )
+        before = to_bytes(state)
+        course.closed()
+        assert changed(before, state) == {"stages.progress"}
+        sizes = tuple(int(count) for count in course.stages.size[oldest_slot(course.stages)])
+        sums = [float(rng.binomial(size, mean)) for size, mean in zip(sizes, (0.3, 0.8, 0.5), strict=True)]
+        shown = [sums[arm] for arm in stage.arms]
+        if opening.difference:
+            shown = [2 * sums[opening.champion] - sum(shown)]
+        values = tuple(value + float(rng.laplace()) for value in shown)
+        course.released(stage, Outturn(sizes, (0, 0, 0), values))
+        released += 1
+        if algorithm.over(state, constants) != UNDECIDED:
+            break
+    assert released >= 2
 
 
 @settings(max_examples=15, deadline=None)

@@ -79,7 +79,7 @@ def plainly(
     missing: list[float] | None = None, imputed: float = 0.0, trend: int = 0, size: float = 0.0, length: float = 1.0
 ) -> Changes:
     """Changes of two arms."""
-    return Changes(np.array(missing or [0.0, 0.0]), imputed, trend, size, length, np.zeros((1, 2)))
+    return Changes(np.array(missing or [0.0, 0.0]), np.full(2, imputed), trend, size, length, np.zeros((1, 2)))
 
 
 def changed(law: RewardLaw, noise: SimulatedNoise, changes: Changes, expected: float = 100.0) -> World:
@@ -188,7 +188,7 @@ def test_a_trend_runs_over_the_length_of_an_undisturbed_trial() -> None:
 
 def test_a_record_is_followed_part_by_part() -> None:
     levels = np.array([[0.1, 0.5], [0.2, 0.5], [0.9, 0.5]])
-    changes = Changes(np.zeros(2), 0.0, RECORDED, 0.0, 300.0, levels)
+    changes = Changes(np.zeros(2), np.zeros(2), RECORDED, 0.0, 300.0, levels)
     world = changed(Bernoulli(0.4), SimulatedNoise(NO_NOISE, 0.0, 1), changes, 300.0)
     assert [moved_mean(world, 0, at) for at in (0.0, 99.0, 101.0, 299.0, 5000.0)] == [0.1, 0.1, 0.2, 0.9, 0.9]
     assert world.longest_step == 1

@@ -60,6 +60,8 @@ def tables(path: Path) -> str:
 def test_a_trial_goes_on_under_the_revision_it_began_with(identity: str, tmp_path: Path) -> None:
     copy = tmp_path / "store.db"
     shutil.copy(frozen(identity), copy)
+    for key in frozen(identity).parent.glob("*.key"):  # of the coins of a trial under local privacy
+        shutil.copy(key, tmp_path)
     later = BEGAN + 30 * 86400.0
     trial = Trial.open(copy, name="frozen", clock=lambda: later)
     assert trial.design.identity == identity

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import event
 
 from bestarm.errors import OperationError
+from bestarm.storage.keys import FOLDER
 from bestarm.storage.sqlite import SQLiteStore
 from bestarm.trial.trial import Trial
 from tests.trial.people import ChosenNoise
@@ -20,10 +21,10 @@ from tests.trial.people import ChosenNoise
 ROOT = Path(__file__).parents[2]
 
 
-def torture(place: str, kills: int, clerks: int, at_least: int) -> dict[str, Any]:
+def torture(place: str, kills: int, clerks: int, at_least: int, **design: Any) -> dict[str, Any]:
     """Clerks killed so often, and until so many outcomes were acknowledged."""
     numbers = [str(number) for number in (kills, clerks, 7, at_least)]
-    command = [sys.executable, "-W", "ignore", "-m", "tests.trial.torture", place, *numbers]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.trial.torture", place, *numbers, json.dumps(design)]
     quiet = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
@@ -44,12 +45,20 @@ def test_two_hundred_kills_leave_no_trace(sqlite_place: str) -> None:
     check(torture(sqlite_place, kills=200, clerks=1, at_least=50))
 
 
-def test_several_writers_killed_on_postgres(postgres_place: str) -> None:
-    check(torture(postgres_place, kills=60, clerks=3, at_least=10))
+def test_several_writers_killed_on_postgres(
+    postgres_place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    check(torture(postgres_place, kills=60, clerks=3, at_least=10, privacy="local"))
 
 
-def test_several_writers_killed_on_sqlite(sqlite_place: str) -> None:
-    check(torture(sqlite_place, kills=60, clerks=3, at_least=10))
+@pytest.mark.parametrize(
+    "design",
+    [{"privacy": "zcdp", "rho": 20}, {"privacy": "none"}, {"algorithm": "uniform"}],
+    ids=["zcdp", "none", "in batches"],
+)
+def test_several_writers_killed_on_sqlite(sqlite_place: str, design: dict[str, Any]) -> None:
+    check(torture(sqlite_place, kills=25, clerks=3, at_least=10, **design))
 
 
 def test_a_full_disk_loses_nothing(sqlite_place: str) -> None:

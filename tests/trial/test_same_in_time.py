@@ -62,7 +62,6 @@ def simulated(rules: Rules, seed: int, most: int) -> Story:
     """A run of the simulator's own loop, person by person so that the order of arms is known."""
     story, grid = Story(), rules.grid
     algorithm = rules.algorithm
-    imputed = int(rules.design.imputed or 0)
 
     def count(rng: np.random.Generator, world: Timed, arm: int, people: int, at: float) -> float:
         assert people == 1
@@ -70,7 +69,7 @@ def simulated(rules: Rules, seed: int, most: int) -> Story:
         story.arms.append(arm)
         story.outcomes.append(int(rng.random() < MEANS[arm]) if came else None)
         told = story.outcomes[-1]
-        return float(imputed if told is None else told)
+        return float(world.changes.imputed[arm] if told is None else told)
 
     def blur(rng: np.random.Generator, world: Timed) -> float:
         story.noise.append(round(rng.laplace()))
@@ -92,7 +91,8 @@ def simulated(rules: Rules, seed: int, most: int) -> Story:
 
     hooked = {"released": released} if isinstance(algorithm, Batched) else {"settle": settle}
     run = driving(replace(algorithm, **hooked), {"count": count, "blur": blur}, timed=True)
-    world = timed(Clock(A_DAY, follow_up=hours_of(rules) / 24), longest_step=1)
+    imputed, against = float(rules.design.imputed(on_champion=False) or 0), rules.design.against
+    world = timed(Clock(A_DAY, follow_up=hours_of(rules) / 24), longest_step=1, imputed=imputed, against=against)
     people, story.verdict, releases, story.unused = run(
         np.random.default_rng(seed), world, rules.constants, most, np.zeros(3, np.int64)
     )
@@ -170,6 +170,17 @@ def test_event_by_event(name: str, seed: int) -> None:
     rules = rules_for(name, follow_up=f"{hours}h", withdrawal=f"impute:{seed}", max_participants=most)
     simulation = simulated(rules, seed, most)
     assert len(simulation.releases) >= 3
+    assert lived(rules, simulation) == simulation
+
+
+@pytest.mark.parametrize("difference", ["0", "0.2"])
+def test_missing_outcomes_that_count_against_the_finding(difference: str) -> None:
+    rules = rules_for(
+        "evidence", follow_up=f"{WEEK_AND_HOUR}h", withdrawal="against", difference=difference, max_participants=700
+    )
+    simulation = simulated(rules, 3, 700)
+    assert len(simulation.releases) >= 3
+    assert None in simulation.outcomes
     assert lived(rules, simulation) == simulation
 
 

@@ -173,7 +173,13 @@ def finish(place: str, heard: Heard) -> dict[str, object]:
     with trial._store.reading(NAME) as reading:
         told = [e.body["assignment"] for e in reading.events() if e.kind == "told"]
         kept = {a.number: a.outcome for a in reading.assignments()}
-    lost = [who for who, x in heard.outcomes.items() if kept[int(who.split("-")[0])] != str(x)]
+    # Under local privacy no outcome is kept, but that one came in is.
+    hidden = trial.design.coins_apart
+    lost = [
+        who
+        for who, x in heard.outcomes.items()
+        if int(who.split("-")[0]) not in told or kept[int(who.split("-")[0])] != (None if hidden else str(x))
+    ]
     verdict = trial.verdict
     return {
         "acknowledged": len(heard.outcomes),
@@ -188,10 +194,10 @@ def finish(place: str, heard: Heard) -> dict[str, object]:
 
 
 def main() -> None:
-    """place, kills, clerks, seed, outcomes on the command line; the findings as JSON on stdout."""
-    place, (kills, clerks, seed, at_least) = sys.argv[1], map(int, sys.argv[2:])
-    plan = {"arms": ARMS, "epsilon": 10, "delta": "1e-7", "algorithm": "uniform", "outcomes": "binary"}
-    Trial.create(place, name=NAME, **plan).close()  # type: ignore[arg-type]
+    """place, kills, clerks, seed, outcomes, and a design on the command line; the findings as JSON on stdout."""
+    place, (kills, clerks, seed, at_least) = sys.argv[1], map(int, sys.argv[2:6])
+    plan = {"arms": ARMS, "epsilon": 10, "delta": "1e-7", "outcomes": "binary"} | json.loads(sys.argv[6])
+    Trial.create(place, name=NAME, **plan).close()
     Trial.open(place, name=NAME).close()  # everything is imported and computed once, before the first fork
     heard = torture(place, kills, clerks, seed, at_least)
     print(json.dumps(finish(place, heard)))

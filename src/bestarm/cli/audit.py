@@ -41,7 +41,7 @@ def audit(
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
     ] = None,
     withdrawal: Annotated[
-        str | None, typer.Option("--withdrawal", metavar="RULE", help="impute:X (the worst outcome) or replace.")
+        str | None, typer.Option("--withdrawal", metavar="RULE", help="impute:X (default: worst), against or replace.")
     ] = None,
     contributions: Annotated[
         int, whole_option("--contributions", metavar="k", help="Assignments one subject may hold.")

@@ -85,7 +85,7 @@ Missing: TypeAlias = Annotated[
 ]
 Withdrawal: TypeAlias = Annotated[
     str | None,
-    typer.Option("--withdrawal", metavar="RULE", help="What counts for a missing outcome: impute:X (default: worst)."),
+    typer.Option("--withdrawal", metavar="RULE", help="For a missing outcome: impute:X (default: worst) or against."),
 ]
 Trend: TypeAlias = Annotated[
     str | None,

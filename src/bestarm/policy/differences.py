@@ -48,6 +48,10 @@ class StageRelease(NamedTuple):
     """Each arm's noisy sum; of a difference, first the champion's sum less the other arm's."""
     champion: int = -1
     """For a difference its first arm; -1 if every arm has a sum of its own."""
+    voided: Sequence[int] | None = None
+    """People of each arm who were voided: each counts 0 in the values, and 1 where that is against the finding."""
+    only: int = -1
+    """The one arm that may be bet on, where missing outcomes count against its lead; -1 for any."""
 
 
 class DifferenceInterval(NamedTuple):
@@ -136,7 +140,7 @@ def pair_bets(stages: Sequence[StageRelease], a: int, b: int, law: Law) -> Bets:
     for stage in stages:
         pa, pb = stage.weights[a], stage.weights[b]
         is_difference = stage.champion >= 0
-        on_pair = pa > 0.0 and pb > 0.0 and (not is_difference or stage.champion in (a, b))
+        on_pair = pa > 0.0 and pb > 0.0 and (not is_difference or stage.champion in (a, b)) and stage.only in (-1, a)
         if on_pair:
             pivot = 0.5 if is_difference else pooled(total, count, noises, law)
             la, lb = slopes(pa / pb, pivot, law)
@@ -184,12 +188,13 @@ def stage_bets(
     """One stage's gain without D, AB - 1 and (A - 1)(B - 1), for each slope."""
     r = stage.weights[a] / stage.weights[b]
     na, nb = float(stage.sizes[a]), float(stage.sizes[b])
+    voided = float(stage.voided[b]) if stage.voided is not None else 0.0
     if stage.champion >= 0:
         lb = la
         value = stage.values[0] if stage.champion == a else -stage.values[0]
-        seen = la * value - _psi(law, la)
+        seen = la * (value - voided) - _psi(law, la)
     else:
-        seen = la * stage.values[a] - lb * stage.values[b] - _psi(law, la) - _psi(law, lb)
+        seen = la * stage.values[a] - lb * (stage.values[b] + voided) - _psi(law, la) - _psi(law, lb)
     up, down = np.expm1(la), np.expm1(lb)
     gain: FloatArray = seen + na * np.log((1.0 + r) / r * down) + nb * (np.log((1.0 + r) * up) + lb)
     return gain, np.expm1(la + lb), up * down

@@ -15,7 +15,8 @@ class Numbers:
     `law` is the law of the releases, which holds everything that is known of the privacy model; `difference` is the
     smallest difference between two arms' means that matters, on the scale from 0 to 1; `base` is the planned mean of
     all arms but the best, which only the fixed design needs, and NaN without one; `beta` is the leader's share in
-    Top Two sampling and `s` the exponent of the paper's thresholds.
+    Top Two sampling and `s` the exponent of the paper's thresholds; `against` says that missing outcomes are counted
+    against the finding, 0 on a stage's champion and 1 on its rivals.
     """
 
     arms: int
@@ -25,6 +26,7 @@ class Numbers:
     base: float = math.nan
     beta: float = 0.5
     s: float = 2.0
+    against: bool = False
 
     @property
     def budget(self) -> float:

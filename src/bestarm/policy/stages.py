@@ -53,6 +53,8 @@ class Stages(NamedTuple):
     """People assigned to each arm so far."""
     size: IntArray
     """People assigned to each arm in each unreleased stage, stage by arm."""
+    voided: IntArray
+    """How many of them were voided, known when the stage is released. Each counts 0 in its arm's sum."""
 
 
 @rule(allocates=True)
@@ -67,6 +69,7 @@ def new_stages(arms: int) -> Stages:
         ),
         np.zeros(3, np.int64),
         np.zeros(arms, np.int64),
+        np.zeros((PENDING, arms), np.int64),
         np.zeros((PENDING, arms), np.int64),
     )
 
@@ -189,6 +192,7 @@ def enter_opening(stages: Stages) -> None:
     slot = next_slot(stages)
     for arm in range(stages.assigned.size):
         stages.size[slot, arm] = 0
+        stages.voided[slot, arm] = 0
     stages.progress[OPENED] += 1
 
 
@@ -198,6 +202,29 @@ def enter_people(stages: Stages, arm: int, people: int) -> None:
     slot = newest_slot(stages)
     stages.size[slot, arm] += people
     stages.assigned[arm] += people
+
+
+@rule
+def valid_people(stages: Stages, slot: int, arm: int) -> float:
+    """People of a stage on an arm whose outcomes say something of it: all but those who were voided."""
+    return float(stages.size[slot, arm] - stages.voided[slot, arm])
+
+
+@rule
+def against_rival(stages: Stages, slot: int, rival: int, value: float) -> float:
+    """The rival's sum as a bet against it counts it: with 1 for each person of it who was voided.
+
+    A void comes when the arm is known. Counted 0 on the champion and 1 on its rival it can only spoil a finding, so
+    whoever is voided, for whatever reason, the bet stays fair (docs/evidence-proof.md: missing outcomes).
+    """
+    return value + float(stages.voided[slot, rival])
+
+
+@rule
+def difference_for(stages: Stages, slot: int, a: int, b: int, value: float) -> float:
+    """A released difference as a bet of a against b counts it: a's sum less b's, voids counted against the finding."""
+    mine = value if stages.openings.champion[slot] == a else -value
+    return mine - float(stages.voided[slot, b])
 
 
 @rule

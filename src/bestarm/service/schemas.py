@@ -139,7 +139,7 @@ class NewTrial(Sent):
     indifference: Exact | None = Field(default=None, description="Another name for the difference.")
     max_participants: int | None = Field(default=None, ge=2, le=10**9)
     follow_up: str | int | None = Field(default=None, description="Such as 30d; an outcome then counts when it is due.")
-    withdrawal: str | None = Field(default=None, max_length=60, description="impute:X or replace.")
+    withdrawal: str | None = Field(default=None, max_length=60, description="impute:X, against or replace.")
     contributions: int | None = Field(default=None, ge=1, le=1000)
     allocation: Literal["random", "fixed"] | None = None
     dry_run: bool = Field(default=False, description="Check everything and read the design back; create nothing.")
@@ -267,7 +267,7 @@ class PlanRequest(Sent):
     ramp: str | None = Field(default=None, max_length=20, description="Enrolment grows to its rate over this, as 60d.")
     follow_up: str | None = Field(default=None, max_length=20, description="An outcome is known after this, as in 28d.")
     missing: float | list[float] | None = Field(default=None, description="The share of outcomes that never come.")
-    withdrawal: str | None = Field(default=None, max_length=100, description="What counts for them: impute:X.")
+    withdrawal: str | None = Field(default=None, max_length=100, description="What counts then: impute:X or against.")
     trend: str | None = Field(default=None, max_length=40, description="Common to all arms, such as linear:0.1.")
     outcomes: Literal["binary", "unit"] = "binary"
     low: float = 0

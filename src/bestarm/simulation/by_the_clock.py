@@ -37,6 +37,7 @@ from bestarm.policy.stages import (
 from bestarm.rules import rule
 from bestarm.simulation.clock import NEVER, come, day_of, due_after, is_before, next_after
 from bestarm.simulation.driver import DEADLOCK, check_arm, check_weights, checked_size, split, toss
+from bestarm.simulation.people import count_against
 
 if TYPE_CHECKING:
     start: Callable[..., Any]
@@ -172,6 +173,7 @@ def stage_by_stage(
                 least = least_people(stages.openings, slot, world.group)
                 stages.openings.planned[slot] = max(stages.openings.planned[slot], least)
                 enter_opening(stages)
+                count_against(world, stages.openings.champion[slot])
                 sums[slot, :] = 0.0
                 target = stages.openings.planned[slot]
             newest = newest_slot(stages)

@@ -102,7 +102,7 @@ def _draw_with(sampler: Callable[[Any, int], float]) -> dict[str, Callable[..., 
         total = float(shifted) if mean > world.people.mean[arm] else 0.0
         for _ in range(size - gone - shifted):
             total += round_at_random(rng, outcome(rng, arm), world.noise.grid)
-        return total + draw_imputed(rng, world, gone)
+        return total + draw_imputed(rng, world, arm, gone)
 
     def draw(rng: np.random.Generator, world: people.World, arm: int, size: int) -> float:
         return float(count(rng, world, arm, size, 0.0)) + draw_noise(rng, world.noise)

@@ -67,14 +67,16 @@ class Changes(NamedTuple):
 
     missing: FloatArray
     """For each arm the share of outcomes that never come."""
-    imputed: float
-    """What counts for these, in [0, 1]."""
+    imputed: FloatArray
+    """For each arm what counts for these, in [0, 1]."""
     trend: int
     size: float
     length: float
     """Days over which the trend runs its course."""
     levels: FloatArray
     """Recorded: every arm's mean in each of several equal parts of that time, part by arm."""
+    against: bool = False
+    """Whether 0 counts for a missing outcome on the champion of the open stage and 1 on its rivals."""
 
 
 class World(NamedTuple):
@@ -107,7 +109,10 @@ def world_of(
         people,
         noise,
         clock or Clock(),
-        changes or Changes(np.zeros(people.kind.size), 0.0, STEADY, 0.0, 1.0, np.zeros((1, people.kind.size))),
+        changes
+        or Changes(
+            np.zeros(people.kind.size), np.zeros(people.kind.size), STEADY, 0.0, 1.0, np.zeros((1, people.kind.size))
+        ),
         max(1, int(expected / PIECES)) if moves else 2**62,
         np.full(1 + MOST_DATES, math.nan),
         np.zeros((2, people.kind.size)),
@@ -179,7 +184,7 @@ def draw_counted(rng: np.random.Generator, world: World, arm: int, size: int, at
         total = draw_sum(rng, world.people, arm, left - shifted, world.noise.grid)
         if mean > world.people.mean[arm]:
             total += shifted
-    return total + draw_imputed(rng, world, gone)
+    return total + draw_imputed(rng, world, arm, gone)
 
 
 @rule
@@ -214,11 +219,19 @@ def draw_missing(rng: np.random.Generator, world: World, arm: int, size: int) ->
 
 
 @rule
-def draw_imputed(rng: np.random.Generator, world: World, gone: int) -> float:
+def count_against(world: World, champion: int) -> None:
+    """From here on missing outcomes count against this arm's lead, if that is the design's rule."""
+    if world.changes.against:
+        for arm in range(world.changes.imputed.size):
+            world.changes.imputed[arm] = 0.0 if arm == champion else 1.0
+
+
+@rule
+def draw_imputed(rng: np.random.Generator, world: World, arm: int, gone: int) -> float:
     """What is counted for so many missing outcomes: the design's constant, encoded as outcomes are."""
     if gone == 0:
         return 0.0
-    imputed, grid = world.changes.imputed, world.noise.grid
+    imputed, grid = float(world.changes.imputed[arm]), world.noise.grid
     if world.noise.kind == RANDOMISED_RESPONSE:
         return draw_bits(rng, world.noise, imputed, gone)
     if world.noise.kind == LAPLACE:

@@ -181,8 +181,10 @@ def scenario_of(
         raise InputError(
             "What a follow-up costs depends on how many people come in meanwhile; give --enrol, people a day."
         )
-    if life.missing and design.imputed is None:
-        raise InputError("Missing outcomes are simulated for designs that impute them; use --withdrawal impute:X.")
+    if life.missing and design.replaces:
+        raise InputError(
+            "Missing outcomes are not simulated for designs that replace people; use --withdrawal impute:X or against."
+        )
     return Scenario(algorithm or resolve(design.identity), instance, design, life)
 
 
@@ -344,11 +346,12 @@ def _world(scenario: Scenario, binarised: bool, expected: float) -> World:
     clock = life.clock(design.follow_up)
     changes = Changes(
         np.array(life.missing or [0.0] * scenario.instance.arms),
-        float(design.imputed or 0),
+        np.array([float(design.imputed(on_champion=False) or 0)] * scenario.instance.arms),
         RECORDED if life.recorded else STEADY if life.trend is None else 1 + TRENDS.index(life.trend),
         life.size,
         day_of(clock, expected),
         np.array(life.recorded or [[0.0] * scenario.instance.arms]),
+        design.against,
     )
     noise = noise_of(design.law, continuous=scenario.algorithm.noise == "laplace")
     return world_of(people_of(scenario.instance, binarised), noise, clock, changes, expected)

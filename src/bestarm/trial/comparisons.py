@@ -44,7 +44,7 @@ def coins_of(stages: Sequence[StageFigures]) -> SampleRatio:
 
 def differences_of(design: Design, stages: Sequence[StageFigures], leader: int) -> list[Difference]:
     """The leader against every other arm; each interval misses with probability at most delta, at all times."""
-    releases = [_release(stage) for stage in stages if stage.values is not None]
+    releases = [_release(stage, design.against) for stage in stages if stage.values is not None]
     if not releases:
         return []
     width = float(design.outcomes.width)
@@ -57,9 +57,11 @@ def differences_of(design: Design, stages: Sequence[StageFigures], leader: int) 
     return found
 
 
-def _release(stage: StageFigures) -> StageRelease:
+def _release(stage: StageFigures, against: bool) -> StageRelease:
     values = list(stage.values or ())
+    only = stage.champion if against else -1
     if stage.difference:
-        return StageRelease(stage.weights, stage.sizes, values, stage.champion)
+        return StageRelease(stage.weights, stage.sizes, values, stage.champion, stage.voided, only)
     each = iter(values)
-    return StageRelease(stage.weights, stage.sizes, [next(each) if p > 0 else 0.0 for p in stage.weights])
+    sums = [next(each) if p > 0 else 0.0 for p in stage.weights]
+    return StageRelease(stage.weights, stage.sizes, sums, voided=stage.voided, only=only)

@@ -222,6 +222,7 @@ class StagedCourse(TrialCourse):
 
     def released(self, stage: Stage, outturn: Outturn) -> None:
         slot = oldest_slot(self.stages)
+        self.stages.voided[slot] = outturn.voided
         given = np.zeros(self.stages.assigned.size)
         if stage.difference:
             given[0] = outturn.values[0]

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import text_of
 from bestarm.policy.record import FloatArray
-from bestarm.privacy.coins import IMPUTED, OUTCOME, Deal
+from bestarm.privacy.coins import IMPUTED, OUTCOME, VOID, Deal
 from bestarm.privacy.mechanism import Door
 from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, Stage, TrialState
@@ -86,7 +86,8 @@ class Desk:
             totals[arm] = tally.total
             awaited = tally.assigned - tally.resolved
             if awaited:
-                imputed = sum(self._impute(f"{IMPUTED} {stage.number} {arm}", n) for n in range(awaited))
+                purpose = f"{IMPUTED} {stage.number} {arm}"
+                imputed = sum(self._impute(purpose, n, arm == stage.champion) for n in range(awaited))
                 missing[str(arm)] = [awaited, imputed]
                 totals[arm] += imputed
         if stage.difference:
@@ -104,8 +105,8 @@ class Desk:
         }
         self.emit("released", OURSELVES, body, {"missing": missing})
 
-    def _impute(self, purpose: str, number: int) -> int:
-        constant = self.fold.rules.design.imputed
+    def _impute(self, purpose: str, number: int, on_champion: bool) -> int:
+        constant = self.fold.rules.design.imputed(on_champion)
         if constant is None:
             raise OperationError("This design replaces people who withdraw; it has no constant to impute.")
         return self.door.encode(constant, self.deal(number, purpose))
@@ -271,12 +272,13 @@ class Desk:
         if self.fold.due(assignment, self.at):
             self.emit("withdrawn", actor, body | {"rule": "none"})
             return "late"
-        if self.fold.rules.design.withdrawal == "replace":
+        if self.fold.rules.design.replaces:
             self.emit("withdrawn", actor, body | {"rule": "replace"})
             place = {"arm": assignment.arm, "stage": assignment.stage, "time": self.time()}
             self.emit("vacated", OURSELVES, place)
         else:
-            self.emit("withdrawn", actor, body | {"rule": "impute"}, {"value": self._impute(IMPUTED, number)})
+            value = self._impute(IMPUTED, number, self.fold.on_champion(assignment))
+            self.emit("withdrawn", actor, body | {"rule": "impute"}, {"value": value})
         self.settle()
         return "withdrawn"
 
@@ -319,7 +321,9 @@ class Desk:
         if refused is not None:
             raise InputError(refused)
         body = {"assignment": number, "by": actor, "reason": reason}
-        self.emit("voided", actor, body, {"duplicate_of": subject})
+        # The worst outcome as anybody's would be: where answers are flipped, the others hide among flipped answers.
+        worst = self.door.encode(Fraction(0), self.deal(number, VOID))
+        self.emit("voided", actor, body, {"duplicate_of": subject, "value": worst})
         self.settle()
         return "voided"
 

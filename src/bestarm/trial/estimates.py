@@ -15,7 +15,9 @@ def estimates_of(design: Design, releases: list[Released]) -> list[Estimate]:
     found = []
     for arm in range(len(design.arms)):
         batches = tuple(
-            (r.sizes[0], r.value) for r in releases if r.kind == "sum" and r.arms[0] == arm and r.sizes[0] > 0
+            (r.sizes[0] - r.voided[0], r.value)  # whoever was voided counts 0 and says nothing of the arm
+            for r in releases
+            if r.kind == "sum" and r.arms[0] == arm and r.sizes[0] > r.voided[0]
         )
         if not batches:
             found.append(Estimate(arm, None, None, None))

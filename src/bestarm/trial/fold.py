@@ -201,6 +201,11 @@ class Fold:
             self.tally_of(stage.number, arm).voided if weight > 0 else 0 for arm, weight in enumerate(stage.weights)
         ]
 
+    def on_champion(self, assignment: Assignment) -> bool:
+        """Whether somebody is on the arm whose lead their stage is about."""
+        stage = self.books.stage(assignment.stage)
+        return stage is not None and stage.champion == assignment.arm
+
     def expect_assignment(self, number: int) -> Assignment:
         """An assignment that has to be there."""
         assignment = self.books.assignment(number)
@@ -305,7 +310,7 @@ class Fold:
         tally.voided += 1
         self.books.save_tally(tally)
         assignment.state, assignment.outcome = "voided", None
-        self._resolve(assignment, 0)
+        self._resolve(assignment, secret["value"])
 
     def _vacated(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         stage, tally = self.expect_stage(body["stage"]), self.tally_of(body["stage"], body["arm"])

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bestarm.policy.evidence.tuning import Tuning
-from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray
 from bestarm.release.laws import Law, noise_variance
 
@@ -34,9 +33,13 @@ class CoinConstants(NamedTuple):
     gaps: FloatArray
     """Points of a normal law, for differences of two arms."""
     tuning: Tuning
+    against: bool
+    """Missing outcomes count against the lead of a stage's champion, so nobody else is bet on in that stage."""
 
 
-def coin_constants(arms: int, law: Law, delta: float, tuning: Tuning | None = None) -> CoinConstants:
+def coin_constants(
+    arms: int, law: Law, delta: float, tuning: Tuning | None = None, against: bool = False
+) -> CoinConstants:
     """For a law of releases and a risk."""
     middles = [(i + 0.5) / POINTS for i in range(POINTS)]
     return CoinConstants(
@@ -48,9 +51,5 @@ def coin_constants(arms: int, law: Law, delta: float, tuning: Tuning | None = No
         np.array([math.copysign(math.log(2 * min(u, 1 - u)), u - 0.5) * math.sqrt(0.5) for u in middles]),
         np.array([NormalDist().inv_cdf((i + 0.5) / GAPS) for i in range(GAPS)]),
         tuning or Tuning(),
+        against,
     )
-
-
-def coin_of_design(design: Numbers) -> CoinConstants:
-    """For a design."""
-    return coin_constants(design.arms, design.law, design.delta)

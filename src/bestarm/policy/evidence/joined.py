@@ -57,8 +57,8 @@ class Evidence(NamedTuple):
 def evidence_constants(design: Numbers) -> EvidenceConstants:
     """For a design."""
     return EvidenceConstants(
-        coin_constants(design.arms, design.law, design.delta),
-        zone_constants(design.arms, design.law, design.delta, design.difference),
+        coin_constants(design.arms, design.law, design.delta, against=design.against),
+        zone_constants(design.arms, design.law, design.delta, design.difference, against=design.against),
     )
 
 

@@ -36,6 +36,8 @@ class ZoneConstants(NamedTuple):
     noise: float
     """Variance of a release's noise."""
     tuning: ZoneTuning
+    against: bool
+    """Missing outcomes count against the lead of a stage's champion, so nobody else is bet on in that stage."""
 
 
 class Pairs(NamedTuple):
@@ -70,11 +72,11 @@ class Zone(NamedTuple):
 
 
 def zone_constants(
-    arms: int, law: Law, delta: float, difference: float, tuning: ZoneTuning | None = None
+    arms: int, law: Law, delta: float, difference: float, tuning: ZoneTuning | None = None, against: bool = False
 ) -> ZoneConstants:
     """For a law of releases, a risk and the smallest difference that matters."""
     return ZoneConstants(
-        arms, law, math.log(1.0 / delta), difference * law.slope, noise_variance(law), tuning or ZoneTuning()
+        arms, law, math.log(1.0 / delta), difference * law.slope, noise_variance(law), tuning or ZoneTuning(), against
     )
 
 

@@ -15,7 +15,7 @@ from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look
 from bestarm.policy.record import FloatArray
 from bestarm.rules import rule
 
-SIZES: Final = 9
+SIZES: Final = 15
 """Sizes that are tried out for a rival."""
 HALVES: Final = 0.25
 """Variance that a person adds to half of what a bet on a difference is about: a coin, whatever the outcomes."""
@@ -82,7 +82,7 @@ def best_offer(
     sampling = HALVES if difference else variance
     low = max(1.0, tuning.least_growth * memory.people[b])
     if enrolled > memory.people[b]:
-        low = max(low, tuning.blind_growth * enrolled)
+        low = max(low, blind_size(constants, enrolled, variance))
     high = max(2.0 * low, (tuning.growth - 1.0) * memory.people[b])
     best = Offer(high, -math.inf)
     for k in range(SIZES):
@@ -92,6 +92,15 @@ def best_offer(
         if yields > best.yields:
             best = Offer(size, yields)
     return best
+
+
+@rule
+def blind_size(constants: CoinConstants, enrolled: float, variance: float) -> float:
+    """The least people on an arm while outcomes of others are awaited: so many that the noise adds little to what is
+    left to chance, within limits set by all who are enrolled."""
+    tuning = constants.tuning
+    quiet = constants.noise / (tuning.blind_noise * variance)
+    return min(max(quiet, tuning.blind_least * enrolled), tuning.blind_most * enrolled)
 
 
 @rule
@@ -113,7 +122,7 @@ def plan_stage(
     if memory.people[leader] == 0.0:
         total = 0.0
         for arm in range(arms):
-            size[arm] = max(first_size(constants), tuning.blind_growth * enrolled[arm])
+            size[arm] = max(first_size(constants), blind_size(constants, enrolled[arm], HALVES))
             total += size[arm]
         return Course(float(math.ceil(total)), False, leader)
     difference = False

@@ -23,9 +23,18 @@ from bestarm.policy.evidence.memory import (
     spread_between,
 )
 from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled
-from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, focus, look, reshape
+from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look, reshape
 from bestarm.policy.record import FloatArray, IntArray
-from bestarm.policy.stages import Openings, Stages, is_open, new_stages, newest_slot
+from bestarm.policy.stages import (
+    Openings,
+    Stages,
+    against_rival,
+    difference_for,
+    is_open,
+    new_stages,
+    newest_slot,
+    valid_people,
+)
 from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
 
@@ -64,7 +73,7 @@ def start_coin(constants: CoinConstants) -> Coin:
     """Before the first person."""
     return Coin(
         new_stages(constants.arms),
-        new_memory(constants.arms, constants.law, constants.tuning.prior_spread),
+        new_memory(constants.arms, constants.law, constants.tuning.first_spread),
         Scratch(
             np.zeros(constants.arms),
             np.zeros(constants.arms),
@@ -95,13 +104,12 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
 
 @rule(inline=False)
 def extent(state: Coin, constants: CoinConstants, people: int) -> int:
-    """The size that the plan would now give a stage, but not much more than it was planned for: its weights, its form
-    and its bets were meant for that, and a stage that opens afresh has better ones."""
+    """The size that the plan would now give a stage, but not more than it was planned for: its weights, its form and
+    its bets were meant for that, and a stage that opens afresh has better ones."""
     scratch = state.scratch
     count_enrolled(state)
     people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.views, scratch.size).people
-    planned = float(state.stages.openings.planned[newest_slot(state.stages)])
-    return int(min(people_now, constants.tuning.stretch * planned))
+    return int(min(people_now, float(state.stages.openings.planned[newest_slot(state.stages)])))
 
 
 @rule
@@ -146,15 +154,13 @@ def stake(
     a: int,
     b: int,
     share: float,
-    i: int,
     views: Views,
 ) -> Stake:
-    """The i-th bet of champion a against b on a stage, and what it is placed with: chosen from earlier releases and
-    from what was fixed when the stage opened. Coins, sizes and outcomes of the stage are out of reach."""
+    """The bet of champion a against b on a stage, and what it is placed with: chosen from earlier releases and from
+    what was fixed when the stage opened. Coins, sizes and outcomes of the stage are out of reach."""
     prospect = prospect_of(constants, memory, openings, slot, a, b, share)
     variance = outcome_variance(prospect.pivot, memory.people[a] + memory.people[b])
     look(constants, memory, a, b, variance, 0.0, views)
-    focus(constants, views, i)
     found = choose_bet(constants, prospect, views, constants.tuning.rounds)
     return Stake(found.bet, prospect)
 
@@ -182,10 +188,9 @@ def payoff(
     pivot = placed.prospect.pivot
     cash = placed.prospect.cash
     if stages.openings.difference[slot] == 1:
-        value = values[0] if stages.openings.champion[slot] == a else -values[0]
-        gain = log_joint(bet, pivot, sizes, (value, 0.0))
+        gain = log_joint(bet, pivot, sizes, (difference_for(stages, slot, a, b, float(values[0])), 0.0))
     else:
-        gain = log_joint(bet, pivot, sizes, (values[a], values[b]))
+        gain = log_joint(bet, pivot, sizes, (values[a], against_rival(stages, slot, b, float(values[b]))))
     return cash + (1.0 - cash) * math.exp(min(gain, MOST_CAP))
 
 
@@ -217,7 +222,7 @@ def is_among(arm: int, champions: IntArray, count: int) -> bool:
 
 @rule(inline=False)
 def log_gain(state: Coin, constants: CoinConstants, slot: int, b: int, values: FloatArray) -> float:
-    """The logarithm of what the bets against b have made of its wealth: a mixture over champions and differences."""
+    """The logarithm of what the bets against b have made of its wealth: a mixture over champions."""
     scratch = state.scratch
     weights = state.stages.openings.weights
     total = 0.0
@@ -234,13 +239,8 @@ def log_gain(state: Coin, constants: CoinConstants, slot: int, b: int, values: F
         if a >= 0 and a != b and weights[slot, a] > 0.0 and staked < total:
             staked += scratch.shares[k]
             share = scratch.shares[k] / total
-            for i in range(constants.gaps.size):
-                placed = stake(constants, state.memory, state.stages.openings, slot, a, b, share, i, scratch.views)
-                won += (
-                    share
-                    * payoff(constants, placed, state.stages, slot, a, b, values, scratch.views)
-                    / constants.gaps.size
-                )
+            placed = stake(constants, state.memory, state.stages.openings, slot, a, b, share, scratch.views)
+            won += share * payoff(constants, placed, state.stages, slot, a, b, values, scratch.views)
     return math.log(won) if won > 0.0 else 0.0
 
 
@@ -253,6 +253,9 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
     gained = state.scratch.gained
     first = memory.people[best_but(memory, -1)] == 0.0
     contend(constants, memory, state.scratch.champions, state.scratch.shares)
+    if constants.against:
+        state.scratch.champions[:] = -1
+        state.scratch.champions[0] = stages.openings.champion[slot]
     for b in range(constants.arms):
         gained[b] = 0.0
         if is_in(memory, b) and weights[slot, b] > 0.0:
@@ -263,22 +266,36 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
         a = int(stages.openings.champion[slot])
         for b in range(constants.arms):
             if b != a and weights[slot, b] > 0.0:
-                sizes = (float(stages.size[slot, a]), float(stages.size[slot, b]))
+                sizes = (valid_people(stages, slot, a), valid_people(stages, slot, b))
                 learn_difference(memory, constants.law, a, b, sizes, float(values[0]))
     else:
-        if first and constants.tuning.pool > 0.0:
-            seen = 0.0
-            total = 0.0
-            for arm in range(constants.arms):
-                seen += stages.size[slot, arm]
-                total += values[arm]
-            for arm in range(constants.arms):
-                memory.mean[arm] = min(max(total / seen, 0.0), 1.0)
-                memory.variance[arm] = (constants.law.slope * constants.tuning.prior_spread) ** 2
+        if first:
+            expect_alike(constants, memory, stages, slot, values)
         for arm in range(constants.arms):
             if weights[slot, arm] > 0.0:
-                learn_sum(memory, constants.law, arm, float(stages.size[slot, arm]), float(values[arm]))
+                learn_sum(memory, constants.law, arm, valid_people(stages, slot, arm), float(values[arm]))
     strike_out(constants, memory)
+
+
+@rule
+def expect_alike(constants: CoinConstants, memory: Memory, stages: Stages, slot: int, values: FloatArray) -> None:
+    """What is believed of the arms before their first sums are learnt: all at the level of these, and as different
+    from each other as the sums are beyond their errors, but not less than a little."""
+    seen = 0.0
+    total = 0.0
+    for arm in range(constants.arms):
+        seen += valid_people(stages, slot, arm)
+        total += values[arm]
+    level = min(max(total / max(seen, 1.0), 0.0), 1.0)
+    sampling = outcome_variance(level, seen)
+    apart = 0.0
+    for arm in range(constants.arms):
+        size = max(valid_people(stages, slot, arm), 1.0)
+        apart += (values[arm] / size - level) ** 2 - (sampling * size + constants.noise) / (size * size)
+    least = (constants.law.slope * constants.tuning.prior_spread) ** 2
+    for arm in range(constants.arms):
+        memory.mean[arm] = level
+        memory.variance[arm] = max(least, apart / (constants.arms - 1.0))
 
 
 @rule

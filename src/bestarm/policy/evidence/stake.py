@@ -110,23 +110,11 @@ def look(
     spread = spread_between(memory, a, b)
     total = 0.0
     for i in range(constants.gaps.size):
-        views.gap[i] = max(ahead + (constants.gaps[i] - tuning.lean) * spread, tuning.least_gap * spread)
+        views.gap[i] = max(ahead + constants.gaps[i] * spread, tuning.least_gap * spread)
         views.weight[i] = nats_per_pair(constants, views.gap[i], variance) ** -thrift
         total += views.weight[i]
     for i in range(constants.gaps.size):
         views.weight[i] /= total
-
-
-@rule
-def focus(constants: CoinConstants, views: Views, i: int) -> None:
-    """Turn to the i-th of the differences, and the less to others the farther they are."""
-    tuning = constants.tuning
-    total = 0.0
-    for j in range(views.gap.size):
-        views.weight[j] = tuning.blur_down ** (i - j) if j <= i else tuning.blur_up ** (j - i)
-        total += views.weight[j]
-    for j in range(views.gap.size):
-        views.weight[j] /= total
 
 
 @rule(inline=False)
@@ -156,8 +144,6 @@ def worth(constants: CoinConstants, prospect: Prospect, views: Views, bet: Joint
     for i in range(points):
         off = spread * (constants.normal[i] + share * (constants.laplace[i] - constants.normal[i]))
         for j in range(views.gap.size):
-            if views.weight[j] == 0.0:
-                continue
             y = per_gap * views.gap[j] + off
             if pays.cap < math.inf:
                 short = abs(pays.cap - y)

@@ -15,29 +15,27 @@ class Tuning(NamedTuple):
     # The first stage
     first_people: float = 8.0
     """People on an arm in the first stage where there is no noise."""
-    first_noises: float = 6.0
+    first_noises: float = 10.0
     """People on an arm in the first stage for every standard deviation of the noise."""
-    prior_spread: float = 0.2
+    first_spread: float = 0.15
     """Standard deviation of an arm's mean around the level of all, before the first release."""
+    prior_spread: float = 0.1
+    """The same afterwards, if the first sums differ by no more than their errors."""
 
     # Bets
-    cash: float = 0.08
+    cash: float = 0.05
     """Share of the wealth that is never staked."""
-    doubt: float = 0.3
+    doubt: float = 0.5
     """Share that is kept where a champion does not lead at all; a lead of so many standard deviations reduces it."""
-    doubt_lead: float = 1.0
-    lean: float = 0.0
-    """Standard deviations by which differences are taken smaller than believed when bets are chosen."""
+    doubt_lead: float = 1.5
     thrift: float = 0.1
     """How far a nat counts for more where the difference is small: 0 not at all, 1 as much as it needs more people."""
-    blur_down: float = 0.0
-    blur_up: float = 0.0
     deepest: float = 4.0
     """Nats that an arm's wealth may lose before most of it is kept in cash."""
     most_cash: float = 0.8
     """Share that is kept then."""
-    aim: float = 0.25
-    """Nats beyond the line that each part of a mixture aims at, since not all of them get there."""
+    aim: float = 0.14
+    """Nats beyond the line that a bet aims at, since it is chosen for sizes that are not quite met."""
     least_aim: float = 0.05
     """Nats that are taken to be missing at least."""
     least_gap: float = 0.15
@@ -56,12 +54,11 @@ class Tuning(NamedTuple):
     """Least distance of a curve's cap from the reference point where the search starts, in noise scales."""
     two_noises: float = 0.6
     """How far from normal the sum of two Laplace laws is, over one of them."""
-    pool: float = 1.0
     trust: float = 3.0
     """A champion that is a standard deviation behind the leader is trusted less by a factor e to this."""
     least_share: float = 0.1
     """Champions with less than this share of those before them are left out."""
-    rounds: int = 4
+    rounds: int = 6
     """Rounds of the search for a bet."""
     reshapings: int = 4
     """The same for a cap that suits the sizes."""
@@ -71,13 +68,14 @@ class Tuning(NamedTuple):
     # Sizes
     growth: float = 3.0
     """A stage brings an arm's people to at most this multiple."""
-    least_growth: float = 0.05
+    least_growth: float = 0.03
     """A stage brings an arm at least this share of what it has."""
-    blind_growth: float = 0.3
-    """A stage that opens while outcomes are awaited brings an arm at least this share of all that were enrolled."""
-    stretch: float = 1.0
-    """A stage is extended to at most this multiple of what it was planned for."""
-    planning_rounds: int = 0
+    blind_noise: float = 0.15
+    """A stage that opens while outcomes are awaited has so many people that noise adds this share to chance, ..."""
+    blind_least: float = 0.12
+    blind_most: float = 0.5
+    """... but at least and at most these shares of all that are enrolled."""
+    planning_rounds: int = 1
     """Rounds of the search for a bet when sizes are tried out."""
     cover: float = 0.25
     """A rival gets at least this share of the largest."""
@@ -86,7 +84,7 @@ class Tuning(NamedTuple):
     """The leader gets the norm of the rivals' people with this power, without noise and where noise dominates."""
 
     # Second looks
-    recall: float = 40.0
+    recall: float = 10.0
     """An arm that is out gets a second look each time the people have grown by this factor."""
     recall_nats: float = 2.3
     """Nats that strike it out again."""

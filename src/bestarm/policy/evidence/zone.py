@@ -13,7 +13,7 @@ from bestarm.policy.evidence.pairs import Zone, ZoneConstants, allot, choose_lea
 from bestarm.policy.evidence.zone_bets import bets_on_walk, log_difference, log_sums, log_walk
 from bestarm.policy.evidence.zone_plan import plan_zone
 from bestarm.policy.record import FloatArray
-from bestarm.policy.stages import OPENED, PENDING, RELEASED
+from bestarm.policy.stages import OPENED, PENDING, RELEASED, against_rival, difference_for, valid_people
 from bestarm.rules import rule
 
 SET_APART: Final = 1.05
@@ -61,6 +61,8 @@ def takes_part(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int) 
     pairs = zone.pairs
     if a == b or weights[slot, a] == 0.0 or weights[slot, b] == 0.0 or pairs.out[a, b] == 1:
         return False
+    if constants.against and a != zone.stages.openings.champion[slot]:
+        return False
     if constants.arms == 2 or pairs.belief.people[a] == 0.0:
         return True
     leader = zone.stages.openings.champion[slot]
@@ -83,9 +85,9 @@ def log_gain(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, va
     need = constants.threshold - zone.pairs.wealth[a, b]
     need = need + math.log((1.0 - cash * math.exp(-need)) / (1.0 - cash)) + 1e-9
     is_difference = openings.difference[slot] == 1
-    value = values[a] - values[b]
+    value = values[a] - against_rival(zone.stages, slot, b, float(values[b]))
     if is_difference:
-        value = values[0] if openings.champion[slot] == a else -values[0]
+        value = difference_for(zone.stages, slot, a, b, float(values[0]))
     if bets_on_walk(zone, constants, slot, a, b):
         gain = log_walk(zone, constants, slot, a, b, value, need)
     elif is_difference:
@@ -113,11 +115,11 @@ def settle_zone(zone: Zone, constants: ZoneConstants, slot: int, values: FloatAr
     leader = int(stages.openings.champion[slot])
     for arm in range(arms):
         if stages.openings.weights[slot, arm] > 0.0:
-            size = float(stages.size[slot, arm])
+            size = valid_people(stages, slot, arm)
             if stages.openings.difference[slot] == 0:
                 learn_sum(pairs.belief, constants.law, arm, size, float(values[arm]))
             elif arm != leader:
-                sizes = (float(stages.size[slot, leader]), size)
+                sizes = (valid_people(stages, slot, leader), size)
                 learn_difference(pairs.belief, constants.law, leader, arm, sizes, float(values[0]))
     if pairs.cash[0] > 0.0:
         allot(pairs, zone.scratch.share)

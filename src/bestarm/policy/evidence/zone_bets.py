@@ -19,6 +19,7 @@ from bestarm.policy.evidence.pairs import Zone, ZoneConstants
 from bestarm.policy.evidence.walks import INEXACT, log_mean, noise_in, place
 from bestarm.policy.evidence.zone_plan import expected_gap, is_walk, level_between, variance_between
 from bestarm.policy.record import FloatArray
+from bestarm.policy.stages import against_rival, valid_people
 from bestarm.release.curves import curve_of_slope, log_value
 from bestarm.release.laws import PURE
 from bestarm.rules import rule
@@ -131,11 +132,12 @@ def log_sums(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, va
     k = factors(slopes.champion, slopes.rival, slopes.ratio, constants.zone)
     n_a = float(zone.stages.size[slot, a])
     n_b = float(zone.stages.size[slot, b])
-    fixed = n_a * k.champion + n_b * k.rival - CHARGE - 1e-13 * (n_a + n_b + abs(values[a]) + abs(values[b]))
+    rival = against_rival(zone.stages, slot, b, float(values[b]))
+    fixed = n_a * k.champion + n_b * k.rival - CHARGE - 1e-13 * (n_a + n_b + abs(values[a]) + abs(rival))
     if law.kind != PURE:
         up = curve_of_slope(law, slopes.champion, math.inf)
         down = curve_of_slope(law, slopes.rival, math.inf)
-        return float(fixed + slopes.champion * values[a] - slopes.rival * values[b] - up.cost - down.cost)
+        return float(fixed + slopes.champion * values[a] - slopes.rival * rival - up.cost - down.cost)
     chance_a = math.sqrt(n_a * slopes.variance)
     chance_b = math.sqrt(n_b * slopes.variance)
     up = curve_of_slope(law, slopes.champion, tuning.grade_champion + tuning.wide * slopes.champion * chance_a)
@@ -152,7 +154,7 @@ def log_sums(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, va
     least = on_grid(law.step, n_b * seen.mean[b] - tuning.reach * spread + down.cap / down.steep)
     at_b = math.floor((down.cap - down.cost - need + won) / (slopes.rival * law.step)) * law.step
     at_b = max(at_b, least)
-    return float(won + log_value(down, at_b - values[b]) - down.cost - slopes.rival * at_b)
+    return float(won + log_value(down, at_b - rival) - down.cost - slopes.rival * at_b)
 
 
 @rule
@@ -169,7 +171,7 @@ def level_from_others(
     copy_belief(zone.pairs.belief, seen)
     for c in range(constants.arms):
         if c != a and c != b and zone.stages.openings.weights[slot, c] > 0.0:
-            learn_sum(seen, constants.law, c, float(zone.stages.size[slot, c]), values[c])
+            learn_sum(seen, constants.law, c, valid_people(zone.stages, slot, c), values[c])
     observe(seen, a, b, 1.0, -1.0, gap, 0.0)
 
 

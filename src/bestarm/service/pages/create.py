@@ -131,8 +131,8 @@ def _design(values: dict[str, str]) -> dict[str, Any]:
         design["follow_up"] = values["after"].strip() + values["unit"]
     if values["missing"] == "value":
         design["withdrawal"] = f"impute:{values['imputed'].strip()}"
-    elif values["missing"] == "replace":
-        design["withdrawal"] = "replace"
+    elif values["missing"] in ("replace", "against"):
+        design["withdrawal"] = values["missing"]
     if values["cap"] == "yes":
         design["max_participants"] = _whole(values["max_participants"])
     return design

@@ -1,0 +1,94 @@
+"""Coin evidence without a stated difference, settled the long way: every bet from its definition.
+
+Which bets are placed, with what slopes and shares, is taken from the policy: no choice of them can harm anybody. What
+they pay, what becomes of the wealth, and who is out, is worked out here from the proof's own formulas, by sums over the
+noise (docs/evidence-proof.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from scipy.integrate import quad
+
+
+def mean_of_one(at: float, steep: float, cap: float, epsilon: float) -> float:
+    """E exp(min(at + steep L, cap)) for one Laplace law: the integral below the kink, and e^cap beyond."""
+    kink = (cap - at) / steep
+    beyond = 0.5 * math.exp(-epsilon * kink) if kink >= 0 else 1.0 - 0.5 * math.exp(epsilon * kink)
+    if kink <= 0:
+        below = 0.5 * epsilon * math.exp(at + (epsilon + steep) * kink) / (epsilon + steep)
+    else:
+        rate = steep - epsilon
+        grown = kink if rate == 0 else math.expm1(rate * kink) / rate
+        below = 0.5 * epsilon * math.exp(at) * (1.0 / (epsilon + steep) + grown)
+    return below + math.exp(cap) * beyond
+
+
+def mean_pay(y: float, up: float, down: float, cap: float, epsilon: float) -> float:
+    """H(y) = E exp(min(y + up L + down L', cap)); `down` = 0 for one release."""
+    if down == 0.0:
+        return mean_of_one(y, up, cap, epsilon)
+
+    def pays(x: float) -> float:
+        return mean_of_one(y + down * x, up, cap, epsilon) * 0.5 * epsilon * math.exp(-epsilon * abs(x))
+
+    far = 60.0 / epsilon
+    edges = sorted({-far, 0.0, min(max((cap - y) / down, -far), far), far})
+    pieces = pairwise(edges)
+    return float(sum(quad(pays, low, high, epsabs=0, epsrel=1e-10, limit=200)[0] for low, high in pieces))
+
+
+def slope_at_zero(up: float, down: float, cap: float, epsilon: float) -> float:
+    """(log H)'(0), by differences."""
+    h = 1e-4
+    low, high = (math.log(mean_pay(y, up, down, cap, epsilon)) for y in (-h, h))
+    return (high - low) / (2 * h)
+
+
+def people_factors(l_a: float, l_b: float, r: float) -> tuple[float, float]:
+    """What an outcome of 0 is worth on either arm: (1+r)(B-1)/(r D) and (1+r) B (A-1)/D with D = AB - 1."""
+    a, b = math.exp(l_a), math.exp(l_b)
+    d = a * b - 1
+    return (1 + r) * (b - 1) / (r * d), (1 + r) * b * (a - 1) / d
+
+
+def log_pay(y: float, up: float, down: float, cap: float, step: float) -> float:
+    """The smooth minimum of y and the cap, as wide as the fraction that discrete noise throws away."""
+    soft = step * math.sqrt((up * up + down * down) / 6)
+    return 0.5 * (cap + y - math.hypot(cap - y, soft))
+
+
+@dataclass
+class Book:
+    """Wealth of every arm, who is out since when, and the people in all releases."""
+
+    line: float
+    recall: float
+    recall_nats: float
+    wealth: list[float]
+    out_since: list[float] = field(default_factory=list)
+    people: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.out_since = [0.0] * len(self.wealth)
+
+    def settle(self, gains: list[float], people: float) -> None:
+        """Enter what each arm's bets have made of its wealth, then strike out and recall."""
+        self.people += people
+        self.wealth = [w + g for w, g in zip(self.wealth, gains, strict=True)]
+        for b in range(len(self.wealth)):
+            left = sum(since == 0 for since in self.out_since)
+            if self.out_since[b] == 0:
+                if self.wealth[b] >= self.line:
+                    self.out_since[b] = self.people
+            elif self.people >= self.recall * self.out_since[b] and left > 1:
+                self.out_since[b] = 0.0
+                self.wealth[b] = self.line - self.recall_nats
+
+    @property
+    def left(self) -> list[int]:
+        """The arms that are in."""
+        return [b for b, since in enumerate(self.out_since) if since == 0]
