@@ -69,6 +69,9 @@ PAGES: Final[dict[tuple[str, str], str]] = {
     ("GET", "/access"): WHOLE,
     ("POST", "/access/tokens"): WHOLE,
     ("POST", "/access/views"): WHOLE,
+    ("POST", "/access/links"): WHOLE,
+    ("POST", "/access/webhooks"): WHOLE,
+    ("POST", "/access/webhooks/end"): WHOLE,
     ("POST", "/access/end"): WHOLE,
 }
 """The least that each page asks for; view links are another matter."""

@@ -17,6 +17,7 @@ NOT_COUNTED = (
     "service/test_looks",
     "simulation/",
     "test_docs",
+    "test_notebook",
     "theory/test_oracles",
     "theory/test_properties",
     "trial/test_durability",

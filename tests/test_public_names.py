@@ -15,10 +15,11 @@ import pytest
 import bestarm
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = Path(bestarm.__file__).parent
 NAMES = [name for name in bestarm.__all__ if name != "__version__"]
 ROOMS = [
     path.parent.name
-    for path in sorted(Path(bestarm.__file__).parent.glob("*/__init__.py"))
+    for path in sorted(PACKAGE.glob("*/__init__.py"))
     if re.search(r"^__all__", path.read_text(encoding="utf-8"), re.M)
 ]
 """Packages that say in `__all__` what the rest of the house uses of them."""
@@ -95,3 +96,15 @@ def test_the_check_would_notice() -> None:
         def silent(self) -> None: ...
 
     assert undocumented("Bare", Bare) == ["Bare", "Bare.silent"]
+
+
+def test_no_two_classes_share_a_name() -> None:
+    places: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        inside = path.relative_to(PACKAGE)
+        # The modules of the default algorithm speak of their own things among themselves.
+        room = str(inside.parent) if inside.parts[:2] == ("policy", "evidence") else str(inside)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, set()).add(room)
+    assert {name: rooms for name, rooms in places.items() if len(rooms) > 1} == {}

@@ -6,10 +6,8 @@ people who drop out. Nothing in it can be changed later.
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,9 +19,9 @@ from bestarm.codes import AS_TYPED, CODE_RULES, FOLDED
 from bestarm.durations import duration, in_largest_unit
 from bestarm.errors import InputError
 from bestarm.exact import exact, kept, text_of
+from bestarm.naming import resolve, resolve_loaded, unversioned
 from bestarm.outcomes import Outcomes
 from bestarm.policy.algorithm import Algorithm, Staged
-from bestarm.policy.catalogue import find
 from bestarm.policy.numbers import Numbers
 from bestarm.release.laws import Law, randomised
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
@@ -125,7 +123,7 @@ class Design:
             delta=DELTA.exactly(delta),
             privacy=promise,
             outcomes=scale,
-            algorithm=_unversioned(algorithm) if isinstance(algorithm, str) else rules.name,
+            algorithm=unversioned(algorithm) if isinstance(algorithm, str) else rules.name,
             revision=rules.revision,
             encoding=_encoding(rules, promise, scale),
             difference=_difference_rule(scale).exactly(indifference or 0 if difference is None else difference),
@@ -334,37 +332,10 @@ class Design:
             raise InputError(f"This is not a design of bestarm: {error}.") from error
 
 
-def resolve(algorithm: str | Algorithm) -> Algorithm:
-    """An algorithm of the catalogue, one's own, or "module:name" of one's own; text may end in its revision, @2."""
-    if isinstance(algorithm, Algorithm) or ":" not in algorithm:
-        return find(algorithm)
-    module, _, name = _unversioned(algorithm).partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:  # whatever goes wrong in somebody's own module
-        raise InputError(f"There is no algorithm {algorithm!r}: {error}.") from error
-    if not isinstance(found, Algorithm):
-        raise InputError(f"{algorithm!r} is not an Algorithm of bestarm.")
-    if "@" in algorithm and algorithm.partition("@")[2] != str(found.revision):
-        raise InputError(f"The algorithm {algorithm!r} is not there any more; its revision is {found.revision} now.")
-    return found
-
-
-def resolve_loaded(algorithm: str | Algorithm) -> Algorithm:
-    """The same for names that may come over the network: "module:name" only of a module that is imported already."""
-    if isinstance(algorithm, str) and ":" in algorithm and algorithm.partition(":")[0] not in sys.modules:
-        raise InputError(f"There is no algorithm {algorithm!r} here: its module has not been imported.")
-    return resolve(algorithm)
-
-
 def _revision(text: str) -> int:
     if not re.fullmatch(r"[0-9]{0,9}", text):
         raise InputError("An algorithm's revision is a whole number.")
     return int(text or 1)
-
-
-def _unversioned(algorithm: str) -> str:
-    return algorithm.partition("@")[0]
 
 
 def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes) -> str:

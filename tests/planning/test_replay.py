@@ -46,6 +46,7 @@ def test_it_is_the_simulation_of_the_files_own_rates() -> None:
     assert found.within_difference == 1.0
     assert "people in the file" in found._repr_html_()
     assert found.plot().axes
+    assert "people in the file: 600" in str(found)
 
 
 def test_in_time_order_what_drifted_drifts_again() -> None:

@@ -97,7 +97,7 @@ def compiled_toy() -> Run:
     return make_entry_point(TOY, {"count": ones, "blur": no_blur}, False)
 
 
-def run(toy: Staged, sizes: list[int], needed: int, outstanding: int, cap: int, compiled: bool) -> tuple[Any, Any]:
+def run(toy: Staged, sizes: list[int], needed: int, outstanding: float, cap: int, compiled: bool) -> tuple[Any, Any]:
     seen: list[Any] = []
 
     def keep(state: Memory, constants: Constants, slot: int, values: FloatArray) -> None:
@@ -164,6 +164,9 @@ def test_news_may_cut_a_stage_short_or_extend_it() -> None:
     assert [sum(sizes) for _, sizes, _, _ in seen] == [10, 40, 40]
     _, seen = run(replace(TOY, extent=at_once), [10, 20, 30], 3, 5, 10**6, compiled=False)
     assert [sum(sizes) for _, sizes, _, _ in seen] == [10, 5, 6], "closed by the news, and not by a person"
+    # The news comes at count 14.5, between two people, and what it closes is due 5.5 later, just before the 21st.
+    _, seen = run(replace(TOY, extent=at_once), [10, 20, 30], 3, 4.5, 10**6, compiled=False)
+    assert [sum(sizes) for _, sizes, _, _ in seen] == [10, 5, 5]
 
 
 @pytest.mark.parametrize("bad", ["nan", "one arm", "sum", "champion", "size", "three arms"])

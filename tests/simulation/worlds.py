@@ -35,6 +35,6 @@ def timed(
     return Timed(clock or Clock(), longest_step, np.full(1 + dates, math.nan), np.zeros((2, 3)), changes)
 
 
-def late(outstanding: int, longest_step: int = 2**62) -> Timed:
+def late(outstanding: float, longest_step: int = 2**62) -> Timed:
     """Outcomes are known once so many more people have come."""
     return timed(Clock(follow_up=outstanding + 1.0), longest_step)

@@ -9,7 +9,8 @@ import pytest
 from bestarm.errors import InputError, OperationError
 from bestarm.privacy.noise import SeededNoise
 from bestarm.storage import open_store
-from bestarm.trial.trial import Trial, trial_names
+from bestarm.trial.places import trial_names
+from bestarm.trial.trial import Trial
 from tests.trial.people import ChosenNoise, enrol
 
 ARMS = ["low", "middle", "high"]

@@ -30,9 +30,10 @@ MEANS = (0.2, 0.8, 0.3)
 MISSING = 0.15
 START = 1_800_000_000 * MICROSECONDS
 DAY = 86400 * MICROSECONDS
-FOLLOW_UP = 7
 A_DAY = 10
-"""People a day: the follow-up ends just when somebody comes, and the release is before them."""
+WEEK, WEEK_AND_HOUR = 7 * 24, 7 * 24 + 1
+"""Hours of follow-up: after a week somebody comes just when a release is due, and comes after it; after an hour more
+the release falls between two people."""
 
 
 @dataclass
@@ -50,6 +51,11 @@ class Story:
 
 def on_day(day: float) -> str:
     return moment(START + round(day * DAY))
+
+
+def hours_of(rules: Rules) -> float:
+    """The follow-up."""
+    return (rules.design.follow_up or 0) / 3600
 
 
 def simulated(rules: Rules, seed: int, most: int) -> Story:
@@ -86,7 +92,7 @@ def simulated(rules: Rules, seed: int, most: int) -> Story:
     hooked = {"released": released} if isinstance(algorithm, Batched) else {"settle": settle}
     run = driving(replace(algorithm, **hooked), {"count": count, "blur": blur}, timed=True)
     imputed, against = float(rules.design.imputed(on_champion=False) or 0), rules.design.against
-    world = timed(Clock(A_DAY, follow_up=FOLLOW_UP), longest_step=1, imputed=imputed, against=against)
+    world = timed(Clock(A_DAY, follow_up=hours_of(rules) / 24), longest_step=1, imputed=imputed, against=against)
     people, story.verdict, releases, story.unused = run(
         np.random.default_rng(seed), world, rules.constants, most, np.zeros(3, np.int64)
     )
@@ -148,7 +154,7 @@ def lived(rules: Rules, given: Story) -> Story:
         story.arms.append(assignment.arm)
         story.outcomes.append(outcome)
         if outcome is not None:
-            awaited.append((at + FOLLOW_UP * DAY - 1, assignment.number, outcome))
+            awaited.append((at + round(hours_of(rules) / 24 * DAY) - 1, assignment.number, outcome))
     assert books.book.verdict is not None
     label = books.book.verdict["arm"]
     story.verdict = UNDECIDED if label is None else rules.design.arms.index(label)
@@ -160,7 +166,8 @@ def lived(rules: Rules, given: Story) -> Story:
 @pytest.mark.parametrize("name", [name for name, one in CATALOGUE.items() if not one.needs_base])
 def test_event_by_event(name: str, seed: int) -> None:
     most = 3300 if name == "dp-se" else 600 + 300 * seed
-    rules = rules_for(name, follow_up=f"{FOLLOW_UP}d", withdrawal=f"impute:{seed}", max_participants=most)
+    hours = WEEK_AND_HOUR if seed else WEEK
+    rules = rules_for(name, follow_up=f"{hours}h", withdrawal=f"impute:{seed}", max_participants=most)
     simulation = simulated(rules, seed, most)
     assert len(simulation.releases) >= 3
     assert lived(rules, simulation) == simulation
@@ -169,7 +176,7 @@ def test_event_by_event(name: str, seed: int) -> None:
 @pytest.mark.parametrize("difference", ["0", "0.2"])
 def test_missing_outcomes_that_count_against_the_finding(difference: str) -> None:
     rules = rules_for(
-        "evidence", follow_up=f"{FOLLOW_UP}d", withdrawal="against", difference=difference, max_participants=700
+        "evidence", follow_up=f"{WEEK_AND_HOUR}h", withdrawal="against", difference=difference, max_participants=700
     )
     simulation = simulated(rules, 3, 700)
     assert len(simulation.releases) >= 3
@@ -178,7 +185,7 @@ def test_missing_outcomes_that_count_against_the_finding(difference: str) -> Non
 
 
 def test_the_fixed_design_too() -> None:
-    rules = rules_for("fixed", follow_up=f"{FOLLOW_UP}d", difference="0.4", base="0.3", max_participants=500)
+    rules = rules_for("fixed", follow_up=f"{WEEK}h", difference="0.4", base="0.3", max_participants=500)
     simulation = simulated(rules, 0, 500)
     assert simulation.verdict != UNDECIDED
     assert lived(rules, simulation) == simulation

@@ -39,7 +39,7 @@ from bestarm.cli.options import (
     parse_sd,
     whole_option,
 )
-from bestarm.cli.output import count, emit_json, number, percent, progress_bar, say, show_table, tell
+from bestarm.cli.output import caution, count, emit_json, number, percent, progress_bar, say, show_table, tell
 from bestarm.errors import InputError
 from bestarm.exact import text_of
 
@@ -156,6 +156,7 @@ def simulate(
         withdrawal=withdrawal,
         trend=trend,
     )
+    caution(scenario.design.warnings())
     say_if_compiling(algorithm, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
         results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)

@@ -103,7 +103,8 @@ def create(
 ) -> None:
     """Create a trial; its design is frozen from here on."""
     from bestarm.sentences import cautions, sentences
-    from bestarm.trial.trial import Trial, rehearse
+    from bestarm.trial.places import rehearse
+    from bestarm.trial.trial import Trial
 
     given: dict[str, Any] = {
         "arms": arms.split(","),
@@ -259,7 +260,7 @@ def verify_public(
 
 def names(store: Place, as_json: Json = False) -> None:
     """The trials in a store."""
-    from bestarm.trial.trial import trial_names
+    from bestarm.trial.places import trial_names
 
     found = trial_names(store)
     if as_json:

@@ -172,6 +172,9 @@ class OperatingCharacteristics:
 
         return html(self)
 
+    def __str__(self) -> str:
+        return self.to_markdown()
+
     def _repr_html_(self) -> str:
         return self.to_html()
 

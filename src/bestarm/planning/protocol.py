@@ -214,6 +214,10 @@ def _outcomes(plan: Plan, design: Design) -> list[Block]:
         f"A missing outcome is counted as {design.withdrawal.partition(':')[2]} on every arm, as fixed here. Everybody "
         "who was assigned stays in the analysis, on the arm they were assigned to."
         if design.withdrawal.startswith("impute")
+        else "A missing outcome is counted against the finding: as the worst on the arm whose lead a stage is "
+        "about, and as the best on its rivals. So nothing at all is assumed about who goes missing. Everybody "
+        "who was assigned stays in the analysis, on the arm they were assigned to."
+        if design.withdrawal == "against"
         else f"Missing outcomes: {design.withdrawal}."
     )
     life = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in plan.life.items())

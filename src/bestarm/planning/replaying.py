@@ -90,6 +90,9 @@ class Replay:
             said.append(("no verdict", f"{100 * self.undecided:.1f} %"))
         return said
 
+    def __str__(self) -> str:
+        return "\n".join(f"{what}: {value}" for what, value in self.rows())
+
     def _repr_html_(self) -> str:
         from html import escape
 
@@ -99,6 +102,7 @@ class Replay:
     def plot(self) -> Any:
         """A matplotlib figure: the share of replays that ended within so many people, beside file and fixed design."""
         from matplotlib.figure import Figure as Canvas
+        from matplotlib.ticker import StrMethodFormatter
 
         drawn = Canvas(figsize=(7.5, 4.2), layout="constrained")
         axes = drawn.subplots()
@@ -112,6 +116,9 @@ class Replay:
         for place, label, colour, style in marks:
             axes.axvline(place, color=colour, linestyle=style, label=f"{label}: {place:,}")
         axes.set_xscale("log")
+        for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+            axis(StrMethodFormatter("{x:,.0f}"))
+        axes.tick_params(axis="x", which="both", labelsize=8.5, rotation=30)
         axes.set_ylim(0, 1)
         axes.set_xlabel("people")
         axes.set_ylabel("share of replays that ended within them")

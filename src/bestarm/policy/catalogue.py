@@ -203,10 +203,10 @@ def adap_tt_star_() -> Batched:
 
 
 def dp_tt_() -> Batched:
-    """DP-TT with a threshold of our own, because its own is not public."""
+    """DP-TT with a threshold of our own, because the poster prints its own only approximately."""
     return Batched(
         name="dp-tt",
-        summary="DP-TT: Top Two on accumulating noisy sums, with a threshold of ours (theirs is not public)",
+        summary="DP-TT: Top Two on accumulating noisy sums, with a threshold of ours",
         source=f"{POSTER}; threshold: docs/algorithms.md",
         proven=True,
         privacy=("pure",),

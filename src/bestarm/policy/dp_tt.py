@@ -2,9 +2,9 @@
 
 An arm's batches double its people; each batch adds its sum and one Laplace noise of scale 1/epsilon to the arm's total,
 and nothing is forgotten. Leader, challenger and statistic go by the transportation cost under privacy
-(bestarm/policy/transport.py). The exact threshold is not public. `dp_tt_published_glr` uses the approximation that is
-printed on the poster, a heuristic; `dp_tt_glr` a threshold of our own, for the same statistic with the noises' price
-taken off, which is proven (docs/algorithms.md):
+(bestarm/policy/transport.py). All this was read off the poster, which prints its threshold approximately:
+`dp_tt_published_glr` uses that approximation, a heuristic, and `dp_tt_glr` a threshold of our own, for the same
+statistic with the noises' price taken off, which is proven (docs/algorithms.md):
 
     for an arm's total of n outcomes and k noises, y = total/n, and any x at least (at most) the arm's mean,
     I(y, x) = sup over 0 <= l < eps of l y - log(1 - x + x e^l) + (k/n) log(1 - l^2/eps^2)   (Chernoff)

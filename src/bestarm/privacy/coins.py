@@ -26,6 +26,8 @@ OUTCOME: Final = "outcome"
 IMPUTED: Final = "imputed"
 """Coins for what is counted in a missing person's place: others than for the outcome, because the imputed value is
 public, and under local privacy its answer would tell how the outcome's answer was made."""
+VOID: Final = "void"
+"""Coins for the worst outcome, which is counted in the place of a voided assignment; others again, as it is public."""
 
 SHORTEST_KEY: Final = 16
 _DOMAIN: Final = b"bestarm coins 1"

@@ -1,7 +1,7 @@
 """The follow-up's experiments: its two instances and budgets, measured beside the values on its poster.
 
 The poster (DP-TT, NeurIPS 2025) and the authors' slides show curves; `POSTER` holds what can be read off them. The
-exact thresholds behind some curves are not public, so agreement is a finding, not a requirement.
+exact thresholds behind some curves are not on it, so agreement is a finding, not a requirement.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ AGREES: Final = 1.25
 """Means within this factor of each other count as agreeing: values are read off curves on logarithmic axes."""
 
 
-class Curve(NamedTuple):
+class PosterCurve(NamedTuple):
     """One curve of the poster: what it is called there, on which instance, and who may be behind it here."""
 
     name: str
@@ -57,8 +57,8 @@ class Curve(NamedTuple):
     """By budget; None for a curve without one."""
 
 
-def _curve(name: str, instance: int, algorithms: tuple[str, ...], people: tuple[float, ...]) -> Curve:
-    return Curve(name, instance, "pure", algorithms, dict(zip(EPSILONS, people, strict=True)))
+def _curve(name: str, instance: int, algorithms: tuple[str, ...], people: tuple[float, ...]) -> PosterCurve:
+    return PosterCurve(name, instance, "pure", algorithms, dict(zip(EPSILONS, people, strict=True)))
 
 
 POSTER: Final = (
@@ -66,12 +66,12 @@ POSTER: Final = (
     _curve("AdaP-TT*", 1, ("adap-tt-star",), (1.34e6, 356e3, 85e3, 78e3, 76e3, 70e3)),
     _curve("AdaP-TT", 1, ("adap-tt-published",), (1.73e6, 452e3, 145e3, 75e3, 79e3, 70e3)),
     _curve("DP-SE", 1, ("dp-se",), (9.38e6, 2.41e6, 549e3, 465e3, 109e3, 109e3)),
-    Curve("EB-TCI", 1, "none", ("eb-tci-published", "eb-tci"), {None: 4.0e3}),
+    PosterCurve("EB-TCI", 1, "none", ("eb-tci-published", "eb-tci"), {None: 4.0e3}),
     _curve("DP-TT", 4, ("dp-tt", "dp-tt-published"), (430e3, 81e3, 7.3e3, 3.0e3, 2.17e3, 2.17e3)),
     _curve("AdaP-TT*", 4, ("adap-tt-star",), (440e3, 116e3, 23e3, 10.6e3, 6.95e3, 6.9e3)),
     _curve("AdaP-TT", 4, ("adap-tt-published",), (578e3, 139e3, 27.5e3, 10.6e3, 7.0e3, 6.9e3)),
     _curve("DP-SE", 4, ("dp-se",), (1.12e6, 387e3, 105e3, 29e3, 11e3, 11e3)),
-    Curve("CTB-TT", 1, "local", ("ctb-tt",), {0.316: 1.84e6, 1.14: 83e3, 4.0: 27e3}),
+    PosterCurve("CTB-TT", 1, "local", ("ctb-tt",), {0.316: 1.84e6, 1.14: 83e3, 4.0: 27e3}),
 )
 
 
@@ -138,7 +138,7 @@ def write_followup(central: list[CellSummary], local: list[CellSummary], *, seed
         "# The follow-up's experiments, measured",
         "",
         f"Made by `bestarm reproduce --figure followup {how} --seed {seed}` (version {__version__}); {runs} runs a "
-        f"cell, delta = {DELTA}. Values of the poster are read off its curves; its thresholds are not all public.",
+        f"cell, delta = {DELTA}. Values of the poster are read off its curves, whose thresholds it does not all state.",
         "",
         *(["**Quick run: few runs a cell, few budgets, a low cap. See the shape, not the figures.**", ""] * quick),
         "![People against epsilon, the poster's values as hollow marks](followup.png)",

@@ -9,16 +9,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, cast
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
-from bestarm.errors import InputError, OperationError
+from bestarm.errors import InputError
 from bestarm.storage.contract import Store
 from bestarm.storage.schema import access as table
 from bestarm.storage.sql import SQLStore
@@ -80,7 +78,7 @@ class Access:
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         if not isinstance(store, SQLStore):
             raise InputError("The service needs a store in a database: a path, or a URL postgresql://...")
-        self._engine = store.engine
+        self._store = store
         self._clock = clock
 
     def issue(
@@ -95,7 +93,7 @@ class Access:
         """A new secret, shown here and never again, and what it grants."""
         if not label.strip() or len(label) > LONGEST_LABEL or not label.isprintable():
             raise InputError(f"A label of 1 to {LONGEST_LABEL} printable characters says who this is for.")
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             return self._insert(connection, kind, role, label.strip(), trial, seconds, parent)
 
     def find(self, secret: str) -> Grant | None:
@@ -110,7 +108,7 @@ class Access:
             .where(table.c.secret_hash == _hashed(secret), table.c.kind == kind, self._alive(table))
             .where(sa.or_(above.c.id.is_(None), above.c.kind == "link", self._alive(above)))
         )
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             row = connection.execute(query).first()
         return None if row is None else _grant(row)
 
@@ -131,7 +129,7 @@ class Access:
             .values(ended_at=self._now())
             .returning(table)
         )
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             row = connection.execute(used).first()
             if row is None:
                 return None
@@ -140,13 +138,13 @@ class Access:
     def grants(self) -> list[Grant]:
         """All tokens and view links that are good now, oldest first."""
         query = sa.select(table).where(table.c.kind.in_(("token", "view")), self._alive(table)).order_by(table.c.id)
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             return [_grant(row) for row in connection.execute(query)]
 
     def end(self, number: int, kinds: tuple[Kind, ...] = ("token", "view")) -> bool:
         """Take back a grant and all sessions it let in; False if there is none such."""
         mine = sa.and_(table.c.id == number, table.c.kind.in_(kinds), table.c.ended_at.is_(None))
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             changed = connection.execute(sa.update(table).where(mine).values(ended_at=self._now()))
             return changed.rowcount > 0
 
@@ -188,14 +186,6 @@ class Access:
 
     def _now(self) -> int:
         return int(self._clock())
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sa.Connection]:
-        try:
-            with self._engine.begin() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise OperationError("The store could not be used.") from error
 
 
 def csrf_token(session_secret: str) -> str:

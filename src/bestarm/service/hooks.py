@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
 from bestarm.errors import InputError, OperationError
 from bestarm.storage import schema
@@ -80,7 +78,7 @@ class Hooks:
     def __init__(self, store: Store, enabled: bool = False, clock: Callable[[], float] = time.time) -> None:
         if not isinstance(store, SQLStore):
             raise InputError("The service needs a store in a database: a path, or a URL postgresql://...")
-        self._engine = store.engine
+        self._store = store
         self.enabled = enabled
         self._clock = clock
 
@@ -89,7 +87,7 @@ class Hooks:
         self._must_be_on()
         checked_url(url)
         key = "bah_" + secrets.token_urlsafe(32)
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             if connection.execute(sa.select(sa.func.count()).select_from(schema.hooks)).scalar_one() >= MOST_HOOKS:
                 raise InputError(f"There are {MOST_HOOKS} webhooks already; take one back first.")
             values = {"url": url, "trial": trial, "key": key, "created_at": self._now(), "seen": self._ends(connection)}
@@ -107,26 +105,26 @@ class Hooks:
             .group_by(_hooks.id)
             .order_by(_hooks.id)
         )
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             return [Hook(*row) for row in connection.execute(query)]
 
     def remove(self, number: int) -> bool:
         """Take a hook back, with what was still to be delivered; False if there is none such."""
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(sa.delete(schema.deliveries).where(_deliveries.hook == number))
             return connection.execute(sa.delete(schema.hooks).where(_hooks.id == number)).rowcount > 0
 
     def note_failed_verification(self, trial: str) -> None:
         """Tell that a trial's log did not verify; where and why is for administrators alone."""
         if self.enabled:
-            with self._transaction() as connection:
+            with self._store.transaction() as connection:
                 for row in connection.execute(sa.select(schema.hooks)).all():
                     if row.trial in (None, trial):
                         self._enqueue(connection, row.id, VERIFY_FAILED, {"event": VERIFY_FAILED, "trial": trial})
 
     def collect(self) -> None:
         """Put what happened in public since the last time into the messages to be delivered."""
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             names = {row.id: row.name for row in connection.execute(sa.select(_trials.id, _trials.name))}
             for hook in connection.execute(sa.select(schema.hooks)).all():
                 seen = {int(trial): int(seq) for trial, seq in json.loads(hook.seen).items()}
@@ -149,13 +147,13 @@ class Hooks:
             .order_by(_deliveries.id)
             .limit(100)
         )
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             return [Delivery(*row) for row in connection.execute(query)]
 
     def settle(self, delivery: Delivery, delivered: bool) -> None:
         """Forget a message that was delivered; put another one off, for twice as long each time."""
         mine = _deliveries.id == delivery.id
-        with self._transaction() as connection:
+        with self._store.transaction() as connection:
             if delivered:
                 connection.execute(sa.delete(schema.deliveries).where(mine))
                 return
@@ -181,14 +179,6 @@ class Hooks:
 
     def _now(self) -> int:
         return int(self._clock())
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sa.Connection]:
-        try:
-            with self._engine.begin() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise OperationError("The store could not be used.") from error
 
 
 def checked_url(url: str) -> None:

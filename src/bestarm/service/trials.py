@@ -21,9 +21,10 @@ from bestarm.service.problems import Refusal, no_such_trial
 from bestarm.storage.contract import Store
 from bestarm.trial.answers import Report
 from bestarm.trial.identity import Participant
+from bestarm.trial.places import rehearse
 from bestarm.trial.public import PublicView
 from bestarm.trial.report import report_of, report_page
-from bestarm.trial.trial import Trial, rehearse
+from bestarm.trial.trial import Trial
 
 FRESH_SECONDS = 1.0
 """A trial whose stages are released by the clock is looked at anew after this long, even if nobody did anything."""

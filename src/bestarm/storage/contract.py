@@ -27,6 +27,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from bestarm.errors import OperationError
 from bestarm.storage.events import Event
 from bestarm.storage.keys import Keys
 
@@ -198,6 +199,15 @@ class Reading(Books):
     public_head: str
     """The hash of the last public event, for everybody."""
 
+    def save_assignment(self, assignment: Assignment) -> None:
+        raise OperationError("A trial that is only read cannot be changed.")
+
+    def save_stage(self, stage: Stage) -> None:
+        raise OperationError("A trial that is only read cannot be changed.")
+
+    def save_tally(self, tally: Tally) -> None:
+        raise OperationError("A trial that is only read cannot be changed.")
+
     @abstractmethod
     def held_by_any(self, subjects: Sequence[str]) -> list[Assignment]:
         """All assignments of any of these subjects (by pseudonym), oldest first, as they are on disk."""
@@ -226,9 +236,20 @@ class Reading(Books):
 class Writing(Reading):
     """One trial, held for writing until the block is left."""
 
-    @abstractmethod
     def append(self, event: Event) -> None:
         """Add an event to the log; its `seq` has to be the next one, and so its `public_seq` if it is public."""
+        if event.seq != self.seq + 1:
+            raise OperationError(f"Event {event.seq} cannot follow event {self.seq}.")
+        self.seq, self.head = event.seq, event.hash
+        if event.public_seq is not None and event.public_hash is not None:
+            if event.public_seq != self.public_seq + 1:
+                raise OperationError(f"Public event {event.public_seq} cannot follow {self.public_seq}.")
+            self.public_seq, self.public_head = event.public_seq, event.public_hash
+        self._enter(event)
+
+    @abstractmethod
+    def _enter(self, event: Event) -> None:
+        """Keep an event that follows the last one."""
 
     @abstractmethod
     def save_state(self, arrays: dict[str, bytes]) -> None:

@@ -9,7 +9,7 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from bestarm.errors import InputError, OperationError
+from bestarm.errors import InputError
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
 from bestarm.storage.events import GENESIS, Event
 from bestarm.storage.keys import KeysInMemory
@@ -119,15 +119,6 @@ class MemoryReading(Reading):
         self._seen.save_assignment(found := copy(kept))
         return found
 
-    def save_assignment(self, assignment: Assignment) -> None:
-        raise OperationError("A trial that is only read cannot be changed.")
-
-    def save_stage(self, stage: Stage) -> None:
-        raise OperationError("A trial that is only read cannot be changed.")
-
-    def save_tally(self, tally: Tally) -> None:
-        raise OperationError("A trial that is only read cannot be changed.")
-
     def state(self) -> dict[str, bytes]:
         return dict(self._kept.state)
 
@@ -165,14 +156,7 @@ class MemoryWriting(MemoryReading, Writing):
         self._seen.save_tally(tally)
         self._saved.save_tally(tally)
 
-    def append(self, event: Event) -> None:
-        if event.seq != self.seq + 1:
-            raise OperationError(f"Event {event.seq} cannot follow event {self.seq}.")
-        self.seq, self.head = event.seq, event.hash
-        if event.public_seq is not None and event.public_hash is not None:
-            if event.public_seq != self.public_seq + 1:
-                raise OperationError(f"Public event {event.public_seq} cannot follow {self.public_seq}.")
-            self.public_seq, self.public_head = event.public_seq, event.public_hash
+    def _enter(self, event: Event) -> None:
         self._log.append(event)
 
     def save_state(self, arrays: dict[str, bytes]) -> None:

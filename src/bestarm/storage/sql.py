@@ -102,6 +102,15 @@ class SQLStore(Store):
         with self._block(self._begin_reading) as connection:
             yield SQLReading(connection, self._found(connection.execute(TRIAL, {"name": name}).first(), name))
 
+    @contextmanager
+    def transaction(self) -> Iterator[sa.Connection]:
+        """A transaction over tables that are no trial's: who has access, and what is to be sent."""
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise OperationError("The store could not be used.") from error
+
     def _found(self, row: Any, name: str) -> Any:
         if row is None:
             raise InputError(f"There is no trial named {name!r} in {self._place}; `bestarm trial list` names them.")

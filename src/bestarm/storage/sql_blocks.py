@@ -11,7 +11,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bestarm.errors import OperationError
 from bestarm.storage import schema
 from bestarm.storage.contract import Assignment, Reading, Stage, Tally, Writing
 from bestarm.storage.events import Event, canonical
@@ -112,15 +111,6 @@ class SQLReading(Reading):
             return None if row is None else self._tally_rows.setdefault((stage, arm), Tally(*row))
         return self._tally_rows[stage, arm]
 
-    def save_assignment(self, assignment: Assignment) -> None:
-        raise OperationError("A trial that is only read cannot be changed.")
-
-    def save_stage(self, stage: Stage) -> None:
-        raise OperationError("A trial that is only read cannot be changed.")
-
-    def save_tally(self, tally: Tally) -> None:
-        raise OperationError("A trial that is only read cannot be changed.")
-
     def _rows(self, query: sa.Select[Any]) -> Any:
         # A thousand at a time, so that a long log need not fit into memory.
         return self._connection.execute(query.execution_options(yield_per=1000), {"trial": self._id})
@@ -201,14 +191,7 @@ class SQLWriting(SQLReading, Writing):
             self._changed_tallies[place] = tally
         self._tally_rows[place] = tally
 
-    def append(self, event: Event) -> None:
-        if event.seq != self.seq + 1:
-            raise OperationError(f"Event {event.seq} cannot follow event {self.seq}.")
-        self.seq, self.head = event.seq, event.hash
-        if event.public_seq is not None and event.public_hash is not None:
-            if event.public_seq != self.public_seq + 1:
-                raise OperationError(f"Public event {event.public_seq} cannot follow {self.public_seq}.")
-            self.public_seq, self.public_head = event.public_seq, event.public_hash
+    def _enter(self, event: Event) -> None:
         self._log.append(
             {
                 "trial": self._id,

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import text_of
 from bestarm.policy.record import FloatArray
-from bestarm.privacy.coins import IMPUTED, OUTCOME, Deal
+from bestarm.privacy.coins import IMPUTED, OUTCOME, VOID, Deal
 from bestarm.privacy.mechanism import Door
 from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, Stage, TrialState
@@ -321,7 +321,9 @@ class Desk:
         if refused is not None:
             raise InputError(refused)
         body = {"assignment": number, "by": actor, "reason": reason}
-        self.emit("voided", actor, body, {"duplicate_of": subject})
+        # The worst outcome as anybody's would be: where answers are flipped, the others hide among flipped answers.
+        worst = self.door.encode(Fraction(0), self.deal(number, VOID))
+        self.emit("voided", actor, body, {"duplicate_of": subject, "value": worst})
         self.settle()
         return "voided"
 

@@ -310,7 +310,7 @@ class Fold:
         tally.voided += 1
         self.books.save_tally(tally)
         assignment.state, assignment.outcome = "voided", None
-        self._resolve(assignment, 0)
+        self._resolve(assignment, secret["value"])
 
     def _vacated(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         stage, tally = self.expect_stage(body["stage"]), self.tally_of(body["stage"], body["arm"])

@@ -149,7 +149,7 @@ def _figure(name: str, status: dict[str, Any]) -> Any:
         axes.plot([e["low"], e["high"]], [place, place], color="#0072B2", linewidth=3, alpha=0.45)
         axes.plot([e["mean"]], [place], marker="o", color="#0072B2")
     axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
+    axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_xlabel("estimated mean and interval, from releases alone")
     axes.set_title(f"{name}: {status['state']}, {sum(status['assigned'].values()):,} participants", fontsize=10.5)
     axes.spines[["top", "right"]].set_visible(False)

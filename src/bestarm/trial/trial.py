@@ -24,7 +24,6 @@ from bestarm.policy.algorithm import Algorithm
 from bestarm.privacy.coins import OUTCOME, PersonalCoins
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
 from bestarm.privacy.noise import LiveNoise, live_noise
-from bestarm.storage import open_store
 from bestarm.storage.contract import Assignment, Reading, Store, Writing
 from bestarm.storage.events import PUBLIC_KINDS, SALT_BYTES, Event, chained, chained_publicly
 from bestarm.storage.keys import mark_of
@@ -34,6 +33,7 @@ from bestarm.trial.desk import Desk
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules, refolded
 from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
 from bestarm.trial.identity import Participant
+from bestarm.trial.places import opened
 from bestarm.trial.policy_state import fill, to_bytes
 from bestarm.trial.public import PublicView, ledger_of, status_of
 from bestarm.trial.staff import Staff
@@ -83,7 +83,7 @@ class Trial(Tabled):
         design = Design.make(algorithm=algorithm, **given)
         identity.check_name(name)
         rules = Rules.of(design, resolve(algorithm))
-        with _opened(store, create=True) as place:
+        with opened(store, create=True) as place:
             trial = cls(place, name, rules, secrets.token_bytes(identity.KEY_BYTES), noise, clock)
             trial._begin(actor)
         return trial
@@ -122,7 +122,7 @@ class Trial(Tabled):
         clock: Clock = time.time,
     ) -> Trial:
         """Find a trial again. An algorithm of one's own that was passed to `create` as an object is passed here too."""
-        with _opened(store) as place:
+        with opened(store) as place:
             with place.reading(name) as reading:
                 design, key = Design.from_json(reading.design), reading.key
             if algorithm is not None and algorithm.identity != design.identity:
@@ -437,35 +437,3 @@ class Trial(Tabled):
 def _needs_reason(reason: str) -> None:
     if not reason.strip():
         raise InputError("This needs a reason; it is kept in the log.")
-
-
-def rehearse(store: str | Path | Store, *, name: str, **given: Any) -> Design:
-    """The design that `Trial.create` would freeze, with everything checked and nothing written."""
-    design = Design.make(**given)
-    identity.check_name(name)
-    Rules.of(design, resolve(given.get("algorithm", DEFAULT_ALGORITHM)))
-    there = isinstance(store, Store) or "://" in str(store) or Path(store).exists()
-    if there and name in trial_names(store):
-        raise InputError("There is already a trial of this name; choose another one.")
-    return design
-
-
-def trial_names(store: str | Path | Store) -> list[str]:
-    """The names of the trials in a store."""
-    with _opened(store) as place:
-        names = place.names()
-        if place is not store:
-            place.close()
-        return names
-
-
-@contextmanager
-def _opened(store: str | Path | Store, create: bool = False) -> Iterator[Store]:
-    # A store that we opened is let go again when what follows fails.
-    place = open_store(store, create)
-    try:
-        yield place
-    except BaseException:
-        if place is not store:
-            place.close()
-        raise

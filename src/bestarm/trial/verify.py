@@ -63,12 +63,12 @@ def verify(
 ) -> Verification:
     """Check the whole log and then the books; names every event that does not fit."""
     books = MemoryBooks()
-    replay = Replay(Fold(rules, books, rules.fresh_state()), reading.name, reading.key, keys)
+    recheck = Recheck(Fold(rules, books, rules.fresh_state()), reading.name, reading.key, keys)
     head = public_head = GENESIS
     count = public_count = 0
     misfits: list[Misfit] = []
     for event in reading.events():
-        found = [*_chain_faults(event, head, count + 1, public_head, public_count + 1), *replay.faults(event)]
+        found = [*_chain_faults(event, head, count + 1, public_head, public_count + 1), *recheck.faults(event)]
         misfits += [Misfit(event.seq, problem) for problem in found]
         head, count = event.hash, event.seq
         if event.public_hash is not None and event.public_seq is not None:
@@ -79,7 +79,7 @@ def verify(
         misfits.append(Misfit(1, "The log is empty."))
     if not misfits:
         heads = (head, count, public_head, public_count)
-        problem = replay.ends_early() or _books_differ(replay.fold, books, reading, heads)
+        problem = recheck.ends_early() or _books_differ(recheck.fold, books, reading, heads)
         if problem is not None:
             misfits.append(Misfit(None, problem))
     return Verification.of(count, head, misfits)
@@ -110,7 +110,7 @@ def _chain_faults(event: Event, before: str, seq: int, public_before: str, publi
     return found
 
 
-class Replay:
+class Recheck:
     """Checks events one after the other and applies them, for as long as they can be."""
 
     def __init__(self, fold: Fold, name: str, key: bytes, keys: Keys) -> None:
@@ -243,6 +243,8 @@ class Replay:
             raise Wrong("There is no earlier assignment of that person that could stand.")
         if self.fold.may_void(assignment, event.at) is not None:
             raise Wrong("The assignment could not be voided any more.")
+        if (event.secret or {})["value"] not in self._possible(Fraction(0)):
+            raise Wrong("A voided assignment counts as something else than the worst outcome.")
 
     def vacated(self, event: Event) -> None:
         """People are replaced in this design, and the stage had somebody to replace."""
@@ -313,7 +315,7 @@ class Replay:
         return math.floor(unit * grid), math.ceil(unit * grid)
 
 
-CHECK: Final = {kind: getattr(Replay, kind) for kind in APPLY}
+CHECK: Final = {kind: getattr(Recheck, kind) for kind in APPLY}
 
 
 def still_enrolling(fold: Fold) -> None:

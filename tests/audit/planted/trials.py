@@ -235,6 +235,32 @@ def enrols_by_reports() -> Iterator[None]:
 
 
 @contextmanager
+def voids_by_reports() -> Iterator[None]:
+    """With a follow-up, whether an assignment can be voided depends on whether an outcome was reported."""
+    honest = Fold.may_void
+
+    def may_void(self: Fold, assignment: Assignment, at: int) -> str | None:
+        return "told" if assignment.state == "told" else honest(self, assignment, at)
+
+    with patch.object(Fold, "may_void", may_void):
+        yield
+
+
+@contextmanager
+def voided_left_in() -> Iterator[None]:
+    """A voided assignment goes on counting as what was told before."""
+    honest = APPLY["voided"]
+
+    def voided(self: Fold, at: int, body: Body, secret: Body) -> None:
+        before = self.expect_assignment(body["assignment"]).value
+        honest(self, at, body, secret)
+        self._resolve(self.expect_assignment(body["assignment"]), before or 0)
+
+    with patch.dict(APPLY, {"voided": voided}):
+        yield
+
+
+@contextmanager
 def answers_tell() -> Iterator[None]:
     """Whoever tells an outcome again is told whether another one was recorded."""
     honest = telling.tell_all
@@ -304,6 +330,8 @@ MORE_TRIALS: Final = (
     Planted("noise drawn twice", drawn_twice, defect.REPLAY),
     Planted("an outcome counted in two stages", carried_over, defect.REPLAY, ONE_BY_ONE),
     Planted("enrolment by reports", enrols_by_reports, defect.REPLAY, SEVERAL),
+    Planted("voids by reports", voids_by_reports, defect.REPLAY, defect.FOLLOWED),
+    Planted("a voided outcome left in the sum", voided_left_in, defect.REPLAY, defect.FOLLOWED),
     Planted("the answer tells what was recorded", answers_tell, defect.REPLAY),
     Planted("times of reports", times_of_reports, defect.REPLAY, defect.FOLLOWED),
     Planted("tells in the public chain", head_of_the_full_chain, defect.REPLAY),

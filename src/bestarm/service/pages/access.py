@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 from markupsafe import Markup
 
 from bestarm.errors import BestArmError, InputError
-from bestarm.service.access import LINK_SECONDS, ROLES, Access
+from bestarm.service.access import LINK_SECONDS, ROLES, Access, Role
 from bestarm.service.guard import (
     AccessHere,
     Fields,
@@ -41,12 +41,9 @@ def make_token(
 ) -> Response:
     """A new token, shown on this page and never again."""
     demand_everything(holder)
-    role, trial = fields.get("role", ""), fields.get("trial", "") or None
+    trial = fields.get("trial", "") or None
     try:
-        if role not in ROLES:
-            raise InputError(f"The role is one of {', '.join(ROLES)}.")
-        if trial is not None:
-            trials.find(trial)
+        role = _role(fields, trials)
         secret, grant = access.issue("token", role, fields.get("label", ""), trial)
     except (InputError, Refusal) as error:
         return _page(request, access, trials, problem=str(error))
@@ -71,17 +68,24 @@ def make_view(request: Request, holder: FormHolder, fields: Fields, access: Acce
 def make_link(request: Request, holder: FormHolder, fields: Fields, access: AccessHere, trials: TrialsHere) -> Response:
     """A one-time link that signs a phone in, as a QR code; shown on this page and never again."""
     demand_everything(holder)
-    role, trial = fields.get("role", ""), fields.get("trial", "") or None
+    trial = fields.get("trial", "") or None
     try:
-        if role not in ROLES:
-            raise InputError(f"The role is one of {', '.join(ROLES)}.")
-        if trial is not None:
-            trials.find(trial)
+        role = _role(fields, trials)
         secret, grant = access.issue("link", role, fields.get("label", ""), trial, LINK_SECONDS)
     except (InputError, Refusal) as error:
         return _page(request, access, trials, problem=str(error), chosen=trial or "")
     url = str(request.base_url) + f"sign-in#{secret}"
     return _page(request, access, trials, made={"secret": secret, "grant": grant, "url": url, "code": qr_code(url)})
+
+
+def _role(fields: dict[str, str], trials: Trials) -> Role:
+    # The role that is chosen, if there is such a role, and the trial that it is for.
+    role = fields.get("role", "")
+    if role not in ROLES:
+        raise InputError(f"The role is one of {', '.join(ROLES)}.")
+    if fields.get("trial"):
+        trials.find(fields["trial"])
+    return role
 
 
 def qr_code(text: str) -> Markup:
@@ -111,7 +115,7 @@ def end_hook(holder: FormHolder, fields: Fields, hooks: HooksHere) -> Response:
     """Take a webhook back."""
     demand_everything(holder)
     number = fields.get("id", "")
-    if number.isdecimal() and len(number) < 10:
+    if number.isascii() and number.isdecimal() and len(number) < 10:
         hooks.remove(int(number))
     return RedirectResponse("/access#webhooks", 303)
 

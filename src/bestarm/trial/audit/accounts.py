@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from bestarm.design import Design
-from bestarm.privacy.coins import IMPUTED, OUTCOME
+from bestarm.privacy.coins import IMPUTED, OUTCOME, VOID
 from bestarm.release.models import COIN
 from bestarm.trial.audit.watched import Drawn, Encoded, WatchedDoor
 
@@ -28,6 +28,7 @@ class Place:
     arm: int
     value: int | None = None
     """What counts; None while nothing does."""
+    voided: bool = False
 
 
 @dataclass
@@ -66,6 +67,12 @@ class Accounts:
             self.places[number].value = None
         else:
             self.places[number].value = self._latest.get((number, IMPUTED))
+
+    def voided(self, number: int) -> None:
+        """It was a second entry of somebody: it keeps its place and counts as the worst, and its code is free again."""
+        place = self.places[number]
+        place.value, place.voided = self._latest.get((number, VOID)), True
+        self._held[place.person] -= 1
 
     def note(self, door: WatchedDoor) -> None:
         """Take in the integers that outcomes became since the last time."""
@@ -113,6 +120,8 @@ class Accounts:
             people = [place for place in self.places.values() if (place.stage, place.arm) == (number, arm)]
             counts[arm] = len(people)
             totals[arm] = self._sum_of(people, f"{IMPUTED} {number} {arm}")
+            if body["voided"][arms.index(arm)] != sum(place.voided for place in people):
+                self.found.append("The number of voided people that was published is wrong.")
         shuffling = self.design.privacy.shuffling
         fewest = sum(counts.values()) if opened["difference"] else min(counts.values())
         if shuffling is not None and fewest < shuffling.group:

@@ -24,7 +24,7 @@ from bestarm.storage.contract import Store
 from bestarm.storage.events import canonical
 from bestarm.trial.audit import script
 from bestarm.trial.audit.accounts import Accounts
-from bestarm.trial.audit.script import ASK, CORRECT, GUESS, LOOK, PAUSE, RESUME, TELL, WITHDRAW, Act, Table
+from bestarm.trial.audit.script import ASK, CORRECT, GUESS, LOOK, PAUSE, RESUME, TELL, VOID, WITHDRAW, Act, Table
 from bestarm.trial.audit.watched import START, Drawn, MovedClock, WatchedTrial
 from bestarm.trial.fold import Rules
 from bestarm.trial.identity import KEY_BYTES, assignment_number
@@ -175,6 +175,8 @@ class Run:
             answer = self.trial.tell(who, row.outcomes[arm])
         elif act.what == CORRECT:
             answer = self.trial.correct(who, row.corrected[arm], "audit")
+        elif act.what == VOID:
+            answer = self.trial.void(who, "person 0", "audit")
         else:
             answer = self.trial.withdraw(who, "audit")
         self._enter(number, answer)
@@ -187,6 +189,8 @@ class Run:
             self.accounts.counts(number)
         elif answer == "withdrawn":
             self.accounts.withdrawn(number)
+        elif answer == "voided":
+            self.accounts.voided(number)
 
     def _finish(self) -> None:
         self.transcript.chain = self.trial.chain()

@@ -1,8 +1,8 @@
 """What happens in a replayed trial, and to whom: everything is chosen before the first person comes.
 
 Who comes when, and what staff do and when, depends on the seed alone, so the same script runs on any table of outcomes.
-People report at once or after a while, twice, too late or not at all; are guessed at, corrected, withdrawn; and some
-reports break on their way and are made again.
+People report at once or after a while, twice, too late or not at all; are guessed at, corrected, withdrawn, voided; and
+some reports break on their way and are made again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ ASK: Final = "ask"
 TELL: Final = "tell"
 CORRECT: Final = "correct"
 WITHDRAW: Final = "withdraw"
+VOID: Final = "void"
+"""An assignment is said to be a second entry of the first person who came."""
 GUESS: Final = "guess"
 """Somebody of another ward tells an outcome that was told already, to see what the answer gives away."""
 LOOK: Final = "look"
@@ -28,7 +30,7 @@ PAUSE: Final = "pause"
 RESUME: Final = "resume"
 LAST: Final = 9
 """The order of the last act of a script."""
-REPORTS: Final = (TELL, CORRECT, WITHDRAW, GUESS)
+REPORTS: Final = (TELL, CORRECT, WITHDRAW, VOID, GUESS)
 """What staff do that nobody else may notice."""
 
 
@@ -111,6 +113,8 @@ def script_of(
                 acts.append(Act(came + rng.randrange(unit), 4, WITHDRAW, person, visit))
             elif leaves < 0.2:
                 acts.append(Act(came + rng.randrange(unit, 4 * unit), 4, WITHDRAW, person, visit))
+            elif leaves < 0.25 and person > 0:
+                acts.append(Act(came + unit // 3, 4, VOID, person, visit))
             acts += reports_of(design, Act(came, 0, ASK, person, visit), unit, reports, prompt)
     pauses = rng.randrange(now + 1)
     acts += [Act(pauses, 6, PAUSE), Act(pauses + unit // 3, 6, RESUME)]
