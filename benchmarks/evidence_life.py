@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 import bestarm as ba
+from bestarm.instance import Instance
+from bestarm.policy.algorithm import UNDECIDED
+from bestarm.policy.catalogue import CATALOGUE
+from bestarm.policy.numbers import Numbers
+from bestarm.release.laws import pure_law
+from bestarm.simulation.compiled import make_entry_point
+from bestarm.simulation.people import World, draw_blur, draw_release, noise_of, people_of, world_of
 
 CAP = 10**13
 SIX = (
@@ -111,23 +120,72 @@ def edges(runs: int) -> None:
         )
 
 
+class Scene(NamedTuple):
+    """Where the least difference is that makes a verdict wrong, and what life does to it."""
+
+    means: tuple[float, ...]
+    difference: float
+    trend: str | None = None
+    outstanding: int = 0
+    missing: tuple[float, ...] | None = None
+    """Share of outcomes that never come, by arm; they count against the finding."""
+
+
+TRENDS = (None, "linear:0.3", "step:0.3", "bump:0.3", "season:0.3")
+SCENES = (
+    *[Scene((0.5, 0.4, 0.4), 0.1, trend) for trend in TRENDS],
+    Scene((0.5, 0.4, 0.4), 0.1, "linear:0.3", 300),
+    Scene((0.5, 0.4, 0.4), 0.1, None, 0, (0.1, 0.0, 0.0)),
+    Scene((0.5, 0.4, 0.4), 0.1, None, 0, (0.0, 0.1, 0.05)),
+    *[Scene((0.502, 0.5), 0.0, trend) for trend in TRENDS],
+    Scene((0.502, 0.5), 0.0, "season:0.3", 300),
+    Scene((0.502, 0.5), 0.0, None, 0, (0.05, 0.0)),
+)
+
+
 def drift(runs: int) -> None:
     """Error rates at delta = 0.2 where all arms are alike but for the least difference that makes a verdict wrong."""
-    print("\n| means | difference | trend | outstanding | wrong | of | undecided |\n|" + "---|" * 7)
-    trends = (None, "linear:0.3", "step:0.3", "bump:0.3", "season:0.3")
-    scenes: list[tuple[tuple[float, ...], float, str | None, int]] = []
-    scenes += [((0.5, 0.4, 0.4), 0.1, trend, 0) for trend in trends]
-    scenes += [((0.5, 0.4, 0.4), 0.1, "linear:0.3", 300)]
-    scenes += [((0.502, 0.5), 0.0, trend, 0) for trend in trends]
-    for means, g, trend, outstanding in scenes:
-        waiting: dict[str, Any] = {"enrol": 24 * 60, "follow_up": f"{outstanding + 1}m"} if outstanding else {}
-        options: dict[str, Any] = {"means": means, "epsilon": 1.0, "delta": 0.2, "difference": g, "seed": 15}
-        found = ba.simulate("evidence", runs=runs, max_samples=6000, trend=trend, **options, **waiting).summary()
-        wrong = round(found.error_rate * runs)
+    print("\n| means | difference | trend | outstanding | missing | wrong | of | undecided |\n|" + "---|" * 8)
+    for scene in SCENES:
+        waiting: dict[str, Any] = {}
+        if scene.outstanding:
+            waiting = {"enrol": 24 * 60, "follow_up": f"{scene.outstanding + 1}m"}
+        if scene.missing:
+            waiting |= {"missing": scene.missing, "withdrawal": "against"}
+        options: dict[str, Any] = {"means": scene.means, "epsilon": 1.0, "delta": 0.2, "difference": scene.difference}
+        found = ba.simulate("evidence", runs=runs, seed=15, max_samples=6000, trend=scene.trend, **options, **waiting)
+        summary = found.summary()
         print(
-            f"| {means} | {g:g} | {trend or 'none'} | {outstanding} | {wrong} | {runs} | {found.undecided} |",
+            f"| {scene.means} | {scene.difference:g} | {scene.trend or 'none'} | {scene.outstanding} | "
+            f"{scene.missing or 'none'} | {round(summary.error_rate * runs)} | {runs} | {summary.undecided} |",
             flush=True,
         )
+    households(runs)
+
+
+HOUSEHOLD = 2
+
+
+def households(runs: int) -> None:
+    """The same where two people enrolled one after the other share what decides their outcomes."""
+    algorithm = CATALOGUE["evidence"]
+
+    def count(rng: np.random.Generator, world: World, arm: int, size: int, at: float) -> float:
+        # One person at a time; the first of a household draws the cause, which the second finds.
+        if int(at) % HOUSEHOLD == 0:
+            world.changes.levels[0, 0] = rng.random()
+        return 1.0 if world.changes.levels[0, 0] < world.people.mean[arm] else 0.0
+
+    run = make_entry_point(algorithm, {"draw": draw_release, "count": count, "blur": draw_blur}, cached=False)
+    for means, g in (((0.5, 0.4, 0.4), 0.1), ((0.502, 0.5), 0.0)):
+        law = pure_law(1.0)
+        constants = algorithm.constants(Numbers(len(means), 0.2, law, g))
+        world = world_of(people_of(Instance.bernoulli(means), False), noise_of(law))._replace(longest_step=1)
+        per_arm = np.zeros(len(means), np.int64)
+        found = [run(np.random.default_rng([16, r]), world, constants, 6000, per_arm)[1] for r in range(runs)]
+        undecided = sum(arm == UNDECIDED for arm in found)
+        wrong = sum(arm != UNDECIDED and means[arm] <= max(means) - max(g, 1e-9) for arm in found)
+        print(f"| {means} | {g:g} | households | 0 | none | {wrong} | {runs} | {undecided} |", flush=True)
 
 
 PARTS: dict[str, Callable[[int], None]] = {

@@ -239,7 +239,6 @@ def test_a_design_that_is_put_together_by_hand_is_checked_too() -> None:
         ("follow_up", -3),
         ("withdrawal", "forget"),
         ("withdrawal", "impute:2"),
-        ("withdrawal", "against"),
         ("s", Fraction(1)),
         ("beta", Fraction(1)),
         ("privacy", Privacy("pure", Fraction(1, 10**7))),

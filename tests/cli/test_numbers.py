@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -10,6 +11,9 @@ import typer
 
 from bestarm.cli import app, main
 from bestarm.cli.options import number_option, whole_option
+from bestarm.durations import duration
+from bestarm.errors import InputError
+from bestarm.exact import kept
 
 
 def commands(group: typer.Typer) -> Iterator[Callable[..., Any]]:
@@ -58,3 +62,18 @@ def test_one_sentence_says_so(runs: str, capsys: pytest.CaptureFixture[str]) -> 
     assert f"{runs!r} is not a whole number in the digits 0 to 9" in said
     assert said.count("\n") == 1
     assert main(["bounds", "--means", "0.9,٠", "--epsilon", "1", "--delta", "0.1"]) == 2
+
+
+@pytest.mark.parametrize("text", ["٣d", "1_0d", "３h", " 5d5", "5"])
+def test_durations_too(text: str) -> None:
+    with pytest.raises(InputError, match="a number with a unit"):
+        duration(text)
+    assert duration(" 5d ") == 5 * 86400
+
+
+@pytest.mark.parametrize("text", ["٣", "1_0", "", "0x1", "1e5", "1/0", "9" * 500, "--1"])
+def test_numbers_that_were_kept_are_read_as_they_are_written(text: str) -> None:
+    with pytest.raises(InputError, match="not written as a number is here"):
+        kept(text, "delta")
+    for number in ("-0.25", "1/3", "12", "007.50"):
+        assert kept(number, "delta") == Fraction(number)

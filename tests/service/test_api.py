@@ -84,7 +84,9 @@ def test_correct_withdraw_pause_resume_end(service: Service) -> None:
     assert do("end", reason="safety").json() == {"status": "stopped"}
     stopped = do("ask", subject="c").json()
     assert stopped["stopped"] is True
-    assert stopped["verdict"] == {"arm": None, "reason": "safety", "by": "ended", "caveat": None}
+    ended = stopped["verdict"]
+    assert ended == {"arm": None, "reason": "safety", "by": "ended", "caveat": None, "at": ended["at"]}
+    assert ended["at"].endswith(":00:00+00:00"), "without a follow-up, the hour"
     actors = {event.actor for event in _events(service)}
     assert any(re.fullmatch(r"the admin #\d+", actor) for actor in actors)
 

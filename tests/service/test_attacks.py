@@ -149,7 +149,7 @@ def test_the_desk_does_not_say_what_was_recorded(service: Service) -> None:
     desk = "/trials/dose/desk"
     browser = service.browser("operator")
     reviews = [words(send(browser, f"{desk}/review", desk, assignment=assignment, outcome=x)) for x in "01"]
-    assert reviews[0].replace("Outcome 0", "Outcome 1") == reviews[1]
+    assert reviews[0].replace("Outcome no success (0)", "Outcome success (1)") == reviews[1]
     assert "is refused" not in reviews[0]
     again = words(send(browser, f"{desk}/record", desk, assignment=assignment, outcome="1"))
     assert "Already recorded" in again

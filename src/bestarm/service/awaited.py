@@ -35,7 +35,7 @@ def listed_page(trial: Trial, search: str = "", page: str = "1") -> AwaitedPage:
         held = _held_by(trial, search)
         fitting = [one for one in everything if wanted in one.id or wanted in one.arm.casefold() or one.id in held]
     pages = max(1, -(-len(fitting) // PER_PAGE))
-    number = min(max(1, int(page)), pages) if page.isdecimal() and len(page) < 7 else 1
+    number = min(max(1, int(page)), pages) if page.isascii() and page.isdecimal() and len(page) < 7 else 1
     rows = fitting[(number - 1) * PER_PAGE : number * PER_PAGE]
     return AwaitedPage(rows, len(everything), len(fitting), number, pages, search.strip())
 

@@ -12,9 +12,9 @@ from bestarm.policy.evidence.tuning import Tuning
 from bestarm.policy.record import FloatArray
 from bestarm.release.laws import Law, noise_variance
 
-POINTS: Final = 16
+POINTS: Final = 24
 """Equally likely points that stand for the law of a release when a bet's worth is reckoned."""
-GAPS: Final = 5
+GAPS: Final = 7
 """Equally likely differences of two arms that stand for a belief; a bet is a mixture of one for each."""
 
 

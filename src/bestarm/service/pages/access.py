@@ -115,7 +115,7 @@ def end_hook(holder: FormHolder, fields: Fields, hooks: HooksHere) -> Response:
     """Take a webhook back."""
     demand_everything(holder)
     number = fields.get("id", "")
-    if number.isdecimal() and len(number) < 10:
+    if number.isascii() and number.isdecimal() and len(number) < 10:
         hooks.remove(int(number))
     return RedirectResponse("/access#webhooks", 303)
 

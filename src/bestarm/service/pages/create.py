@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -141,14 +142,15 @@ def _design(values: dict[str, str]) -> dict[str, Any]:
 def _planned(values: dict[str, str]) -> list[str]:
     # The figures of the plan that this design came from; they are said, and bind nobody.
     expected, enough = values["expected"], values["enough"]
-    if not (expected.isdecimal() and enough.isdecimal() and len(expected + enough) < 24):
+    if not (
+        (expected + enough).isascii() and expected.isdecimal() and enough.isdecimal() and len(expected + enough) < 24
+    ):
         return []
     often = f"{int(enough):,} are enough in 9 of 10 trials"
     return [f"The plan expects about {int(expected):,} participants on average; {often}."]
 
 
 def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError("The largest number of participants has to be a whole number.") from None
+    if not re.fullmatch(r"[0-9]{1,18}", text.strip()):
+        raise InputError("The largest number of participants has to be a whole number.")
+    return int(text)
