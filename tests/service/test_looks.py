@@ -50,8 +50,8 @@ class House:
         pain = plain | {"arms": list(MEANS), "what": "pain gone after 30 minutes"}
         create(name="Empty", **pain | {"follow_up": "30d"})
         running = create(name="Pain relief", **pain)
-        self._run(running, 160, missing=7)
-        running.withdraw(subject="p-7", reason="moved away")
+        self._run(running, 260, missing=60)
+        running.withdraw(subject="p-67", reason="moved away")
         wrong = running.ask("p-0o5")
         running.void(str(wrong.id), "p-5", "entered twice")
         self.voided = str(wrong.id)
@@ -86,7 +86,7 @@ class House:
             asked = trial.ask(f"p-{number}")
             if asked.id is None or asked.arm is None:
                 break
-            if number % 20 != missing:
+            if missing is None or number < missing or number % 20 != 7:
                 trial.tell(asked.id, int((number * 37 % 100) < 100 * MEANS[asked.arm]))
 
 
@@ -133,7 +133,7 @@ def unfold(before: Callable[[Page, House], None], *summaries: str) -> Callable[[
 
 def reviewed(page: Page, house: House) -> None:
     go(page, house, "/trials/Pain relief/desk")
-    page.get_by_label("Participant or assignment").fill("p-27")
+    page.get_by_label("Participant or assignment").fill("p-87")
     page.get_by_role("radio", name="Success (1)").check()
     page.get_by_role("button", name="Check and record").click()
     expect(page.get_by_text("Nothing has been recorded yet.")).to_be_visible()
@@ -212,10 +212,10 @@ STATES: dict[str, Callable[[Page, House], None]] = {
     "desk-empty": at("/trials/Empty/desk"),
     "desk-new-participant": find("Pain relief", "p-900"),
     "desk-near-codes": find("Pain relief", "P-0O5"),
-    "desk-awaited": find("Pain relief", "p-27"),
+    "desk-awaited": find("Pain relief", "p-87"),
     "desk-mistake": unfold(find("Crowded", "c-3"), "This entry is a mistake"),
     "desk-recorded": find("Pain relief", "p-5"),
-    "desk-withdrawn": find("Pain relief", "p-7"),
+    "desk-withdrawn": find("Pain relief", "p-67"),
     "desk-void": find("Pain relief", "VOIDED"),
     "desk-confirm": reviewed,
     "desk-refused": refused,
