@@ -14,6 +14,7 @@ from bestarm.policy.evidence.constants import CoinConstants, coin_constants
 from bestarm.policy.evidence.memory import Memory
 from bestarm.policy.evidence.pairs import (
     Pairs,
+    PairScratch,
     Zone,
     ZoneConstants,
     new_pairs,
@@ -21,9 +22,7 @@ from bestarm.policy.evidence.pairs import (
     recommended,
     zone_constants,
 )
-from bestarm.policy.evidence.pairs import Scratch as PairScratch
-from bestarm.policy.evidence.policy import Coin
-from bestarm.policy.evidence.policy import Scratch as SingleScratch
+from bestarm.policy.evidence.policy import ArmScratch, Coin
 from bestarm.policy.evidence.zone_plan import first_stake
 from bestarm.policy.numbers import Numbers
 from bestarm.policy.record import FloatArray
@@ -38,10 +37,10 @@ class EvidenceConstants(NamedTuple):
     paired: ZoneConstants
 
 
-class Scratch(NamedTuple):
+class EvidenceScratch(NamedTuple):
     """Work space."""
 
-    single: SingleScratch
+    single: ArmScratch
     paired: PairScratch
 
 
@@ -51,7 +50,7 @@ class Evidence(NamedTuple):
     stages: Stages
     memory: Memory
     pairs: Pairs
-    scratch: Scratch
+    scratch: EvidenceScratch
 
 
 def evidence_constants(design: Numbers) -> EvidenceConstants:
@@ -67,7 +66,7 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
     """Before the first person."""
     coin = single.start_coin(constants.single)
     staked = first_stake(constants.paired) if constants.paired.zone > 0.0 else 1.0
-    scratch = Scratch(coin.scratch, new_scratch(constants.paired))
+    scratch = EvidenceScratch(coin.scratch, new_scratch(constants.paired))
     return Evidence(coin.stages, coin.memory, new_pairs(constants.paired, staked), scratch)
 
 

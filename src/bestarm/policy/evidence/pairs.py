@@ -54,7 +54,7 @@ class Pairs(NamedTuple):
     belief: Belief
 
 
-class Scratch(NamedTuple):
+class PairScratch(NamedTuple):
     """Work space."""
 
     size: FloatArray
@@ -68,7 +68,7 @@ class Zone(NamedTuple):
 
     stages: Stages
     pairs: Pairs
-    scratch: Scratch
+    scratch: PairScratch
 
 
 def zone_constants(
@@ -94,10 +94,10 @@ def new_pairs(constants: ZoneConstants, staked: float) -> Pairs:
 
 
 @rule(allocates=True)
-def new_scratch(constants: ZoneConstants) -> Scratch:
+def new_scratch(constants: ZoneConstants) -> PairScratch:
     """Work space for the zone's rules."""
     arms = constants.arms
-    return Scratch(np.zeros(arms), np.zeros((arms, arms)), np.zeros(arms), new_belief(arms, constants.law, 0.0))
+    return PairScratch(np.zeros(arms), np.zeros((arms, arms)), np.zeros(arms), new_belief(arms, constants.law, 0.0))
 
 
 @rule(inline=False)

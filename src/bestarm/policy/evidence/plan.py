@@ -23,7 +23,7 @@ LARGEST: Final = 2.0**40
 """No stage has more people."""
 
 
-class Course(NamedTuple):
+class StagePlan(NamedTuple):
     """A stage as planned: people for each arm stand in an array beside it."""
 
     people: float
@@ -114,7 +114,7 @@ def first_size(constants: CoinConstants) -> float:
 @rule(inline=False)
 def plan_stage(
     constants: CoinConstants, memory: Memory, enrolled: FloatArray, views: Views, size: FloatArray
-) -> Course:
+) -> StagePlan:
     """Writes the people that each arm should get into `size`."""
     arms = constants.arms
     leader = best_but(memory, -1)
@@ -124,7 +124,7 @@ def plan_stage(
         for arm in range(arms):
             size[arm] = max(first_size(constants), blind_size(constants, enrolled[arm], HALVES))
             total += size[arm]
-        return Course(float(math.ceil(total)), False, leader)
+        return StagePlan(float(math.ceil(total)), False, leader)
     difference = False
     top = 1.0
     for b in range(arms):
@@ -149,4 +149,4 @@ def plan_stage(
     total = 0.0
     for arm in range(arms):
         total += size[arm]
-    return Course(min(float(math.ceil(total)), LARGEST), difference, leader)
+    return StagePlan(min(float(math.ceil(total)), LARGEST), difference, leader)

@@ -42,7 +42,7 @@ MOST_CHAMPIONS: Final = 6
 """No more arms are bet on to be the best."""
 
 
-class Scratch(NamedTuple):
+class ArmScratch(NamedTuple):
     """Work space."""
 
     size: FloatArray
@@ -65,7 +65,7 @@ class Coin(NamedTuple):
 
     stages: Stages
     memory: Memory
-    scratch: Scratch
+    scratch: ArmScratch
 
 
 @rule(allocates=True)
@@ -74,7 +74,7 @@ def start_coin(constants: CoinConstants) -> Coin:
     return Coin(
         new_stages(constants.arms),
         new_memory(constants.arms, constants.law, constants.tuning.first_spread),
-        Scratch(
+        ArmScratch(
             np.zeros(constants.arms),
             np.zeros(constants.arms),
             np.zeros(constants.arms),

@@ -22,7 +22,7 @@ LONGEST_WALK: Final = 1e6
 """Walks are summed person by person; larger stages bet on products."""
 
 
-class Course(NamedTuple):
+class ZonePlan(NamedTuple):
     """A stage as planned: people for each arm stand in an array beside it."""
 
     people: float
@@ -135,7 +135,7 @@ def rival_size(constants: ZoneConstants, pairs: Pairs, leader: int, b: int, diff
 
 
 @rule(inline=False)
-def plan_zone(constants: ZoneConstants, pairs: Pairs, size: FloatArray) -> Course:
+def plan_zone(constants: ZoneConstants, pairs: Pairs, size: FloatArray) -> ZonePlan:
     """Writes the people that each arm should get into `size`: the leader, and all that are not out under it."""
     tuning = constants.tuning
     arms = constants.arms
@@ -145,7 +145,7 @@ def plan_zone(constants: ZoneConstants, pairs: Pairs, size: FloatArray) -> Cours
         for arm in range(arms):
             size[arm] = first_size(constants)
         difference = is_first_difference(constants, size[0])
-        return Course(min(arms * size[0], LARGEST), difference)
+        return ZonePlan(min(arms * size[0], LARGEST), difference)
     for _ in range(2):
         top = 1.0
         rivals = 0
@@ -173,4 +173,4 @@ def plan_zone(constants: ZoneConstants, pairs: Pairs, size: FloatArray) -> Cours
     total = 0.0
     for arm in range(arms):
         total += size[arm]
-    return Course(min(math.ceil(total), LARGEST), difference)
+    return ZonePlan(min(math.ceil(total), LARGEST), difference)
