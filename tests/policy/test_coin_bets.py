@@ -14,15 +14,14 @@ import pytest
 from bestarm.policy.evidence.bets import (
     Bet,
     JointBet,
-    bet_on_difference,
     bet_on_sums,
     factors,
     joint_on_sums,
     log_difference,
     log_joint,
     log_sums,
+    on_grid,
     slope_of_rival,
-    zone_counted,
 )
 from bestarm.release.curves import EXACT, MOST_CAP, Curve, curve, curve_of_slope, log_value, tangents
 from bestarm.release.joint import joint, joint_of_slopes
@@ -51,7 +50,7 @@ def mean_on_sums(bet: Bet, law: Law, pivot: float) -> Value:
         a, b = float(seen.s_a), float(seen.s_b)
         at_a = math.floor(seen.n_a * pivot / law.step + 0.5) * law.step
         at_b = math.floor(seen.n_b * pivot / law.step + 0.5) * law.step
-        plain = log_sums(bet, law, pivot, (seen.n_a, seen.n_b), (a, b))
+        plain = log_sums(bet, (at_a, at_b), (seen.n_a, seen.n_b), (a, b))
         plain -= log_value(bet.up, a - at_a) + log_value(bet.down, at_b - b)
         return math.exp(plain) * up(a - at_a) * down(at_b - b)
 
@@ -65,7 +64,7 @@ def mean_on_difference(bet: Bet, law: Law, pivot: float) -> Value:
     def value(seen: Seen, people: int) -> float:
         d = float(seen.s_a - seen.s_b)
         at = math.floor((seen.n_a - seen.n_b) * pivot / law.step + 0.5) * law.step
-        plain = log_difference(bet, law, pivot, (seen.n_a, seen.n_b), d) - log_value(bet.up, d - at)
+        plain = log_difference(bet, at, (seen.n_a, seen.n_b), d) - log_value(bet.up, d - at)
         return math.exp(plain) * smooth(d - at)
 
     return value
@@ -177,7 +176,7 @@ def test_no_opponent_makes_a_bet_worth_more_than_its_price(law: Law) -> None:
     for _ in range(8):
         people = 3 if law.step < 1 else rng.choice([4, 5])
         p_a, p_b = rng.choice([(0.2, 0.5), (0.5, 0.5), (0.4, 0.25), (0.4, 0.4)])
-        zone = zone_counted(law, rng.choice([0.0, 0.0, 0.1, 0.3, -0.2]))
+        zone = law.slope * rng.choice([0.0, 0.0, 0.1, 0.3, -0.2])
         scale = min(law.budget, 2.0)
         up, down = (rng.uniform(0.05, 0.6) * scale for _ in range(2))
         r = p_a / p_b
@@ -211,7 +210,7 @@ def test_the_bound_is_reached() -> None:
             shape = curve(law, 0.4, math.inf)
             value = mean_on_sums(bet_on_sums(shape, shape, 1.0, zone), law, 0.5)
             assert largest_mean(value, 4, 0.5, 0.5, zone) == pytest.approx(1.0, abs=1e-9)
-    difference = bet_on_difference(curve(pure_law(0.7), 0.3, math.inf), 0.1)
+    difference = bet_on_sums(curve(pure_law(0.7), 0.3, math.inf), curve(pure_law(0.7), 0.3, math.inf), 1.0, 0.1)
     reached = largest_mean(mean_on_difference(difference, pure_law(0.7), 0.0), 4, 0.5, 0.5, 0.1)
     assert reached == pytest.approx(1.0, abs=1e-9)
 
@@ -296,7 +295,7 @@ def test_curves_need_their_cost_their_slope_and_points_of_the_grid() -> None:
 
 def test_flipped_bits_narrow_the_zone() -> None:
     law = local_law(1.0)
-    right = plain(0.3, 0.3, zone=zone_counted(law, 0.1))
+    right = plain(0.3, 0.3, zone=law.slope * 0.1)
     wrong = plain(0.3, 0.3, zone=0.1)
     assert largest_mean(right, 4, 0.5, 0.5, 0.1, flip=law.offset) <= 1 + SLACK
     assert largest_mean(wrong, 4, 0.5, 0.5, 0.1, flip=law.offset) > 1.01
@@ -321,7 +320,8 @@ def test_the_worth_of_a_bet_does_not_depend_on_how_small_everything_is() -> None
     law = pure_law(10.0)
     slope = 2 * gap
     bet = bet_on_sums(curve(law, slope, math.inf), curve(law, slope, math.inf), 1.0, 0.0)
-    won = log_sums(bet, law, 0.5, (n, n), (n * (0.5 + gap / 2), n * (0.5 - gap / 2)))
+    at = on_grid(law.step, 0.5 * n)
+    won = log_sums(bet, (at, at), (n, n), (n * (0.5 + gap / 2), n * (0.5 - gap / 2)))
     assert won == pytest.approx(n * gap * gap, rel=0.02)
 
 
@@ -356,7 +356,7 @@ def test_no_opponent_beats_a_joint_bet_whatever_its_shape(law: Law, people: int)
     rng = random.Random(3)
     worst = 0.0
     for p_a, p_b, zone in ((0.5, 0.5, 0.0), (0.4, 0.25, 0.1), (0.2, 0.5, 0.0)):
-        zone = zone_counted(law, zone)
+        zone *= law.slope
         scale = min(law.budget, 1.5)
         up, down = rng.uniform(0.1, 0.5) * scale, rng.uniform(0.1, 0.5) * scale
         k = factors(up, down, p_a / p_b, zone)

@@ -26,7 +26,7 @@ from bestarm.policy.evidence.pairs import (
     zone_constants,
 )
 from bestarm.policy.evidence.zone import extent_zone, open_zone, settle_zone
-from bestarm.policy.evidence.zone_bets import bets_on_walk, log_difference, log_sums, log_walk, slopes_for
+from bestarm.policy.evidence.zone_bets import bet_on_difference_of, bet_on_sums_of, bets_on_walk, log_walk, slopes_for
 from bestarm.policy.evidence.zone_plan import first_stake, plan_zone
 from bestarm.policy.stages import enter_opening, enter_people, new_stages, round_weights
 from bestarm.release.laws import Law, no_privacy, pure_law, zcdp_law
@@ -73,7 +73,7 @@ def test_curves_release_by_release_are_paid_for(need: float, sums: tuple[int, in
         for x, v in laplace(0.9, 25).items():
             for y, w in laplace(0.9, 25).items():
                 values = np.array([sums[0] + x, sums[1] + y, third])
-                mean += v * w * math.exp(log_sums(zone, constants, 0, 0, 1, values, need))
+                mean += v * w * math.exp(bet_on_sums_of(zone, constants, 0, 0, 1, values, need))
         assert mean <= math.exp(allowed) * (1 + 1e-9)
         assert mean > 0.05 * math.exp(allowed)
 
@@ -86,7 +86,7 @@ def test_difference_is_paid_for() -> None:
     enter_people(zone.stages, 1, 9)
     means = [
         sum(
-            w * math.exp(log_difference(zone, constants, 0, 0, 1, float(d + z), 3.0))
+            w * math.exp(bet_on_difference_of(zone, constants, 0, 0, 1, float(d + z), 3.0))
             for z, w in laplace(0.6, 60).items()
         )
         for d in range(-9, 12)
@@ -135,8 +135,8 @@ def test_the_policys_own_bets_against_the_adversary(kind: str, law: Law) -> None
         if kind == "walk":
             return log_walk(zone, constants, 0, 0, 1, float(values[0] - values[1] + x - y), 1.5)
         if kind == "difference":
-            return log_difference(zone, constants, 0, 0, 1, float(values[0] - values[1] + x), 1.5)
-        return log_sums(zone, constants, 0, 0, 1, np.array([values[0] + x, values[1] + y], float), 1.5)
+            return bet_on_difference_of(zone, constants, 0, 0, 1, float(values[0] - values[1] + x), 1.5)
+        return bet_on_sums_of(zone, constants, 0, 0, 1, np.array([values[0] + x, values[1] + y], float), 1.5)
 
     def value(na: int, sa: int, nb: int, sb: int) -> float:
         zone.stages.size[0, :] = (na, nb)
@@ -153,7 +153,7 @@ def test_planted_slopes_that_look_at_the_sizes(monkeypatch: pytest.MonkeyPatch) 
 
     def value(na: int, sa: int, nb: int, sb: int) -> float:
         zone.stages.size[0, :] = (na, nb)
-        return math.exp(log_sums(zone, constants, 0, 0, 1, np.array([sa, sb], float), 1.5))
+        return math.exp(bet_on_sums_of(zone, constants, 0, 0, 1, np.array([sa, sb], float), 1.5))
 
     assert adversary(5, zone.stages.openings.weights[0, 0], 0.2, value) <= 1 + 1e-9
     honest = slopes_for

@@ -24,7 +24,6 @@ from typing import Final, NamedTuple
 
 from bestarm.release.curves import Curve, log_value
 from bestarm.release.joint import Joint, log_payoff
-from bestarm.release.laws import Law
 from bestarm.rules import rule
 
 ROUNDING: Final = 1e-15
@@ -81,50 +80,49 @@ def slope_of_rival(up: float, ratio: float, pivot: float, zone: float) -> float:
 
 
 @rule
-def zone_counted(law: Law, zone: float) -> float:
-    """The zone on the scale of what is counted: flipped bits differ less than the outcomes behind them."""
-    return zone * law.slope
-
-
-@rule
 def bet_on_sums(up: Curve, down: Curve, ratio: float, zone: float) -> Bet:
     """The bet that two curves fix."""
     return Bet(up, down, factors(up.slope, down.slope, ratio, zone))
 
 
 @rule
-def bet_on_difference(shape: Curve, zone: float) -> Bet:
-    """The bet on S_a - S_b that a curve fixes, for arms of equal weights."""
-    return Bet(shape, shape, factors(shape.slope, shape.slope, 1.0, zone))
+def on_grid(step: float, value: float) -> float:
+    """The nearest point of the release's grid: where reference points have to lie."""
+    return math.floor(value / step + 0.5) * step
 
 
 @rule
-def reference(law: Law, size: float, pivot: float) -> float:
-    """The point of the release's grid next to what a sum should be."""
-    return math.floor(size * pivot / law.step + 0.5) * law.step
+def log_champion(bet: Bet, at: float, value: float) -> float:
+    """The champion's part of a bet on two sums, with its reference point."""
+    return log_value(bet.up, value - at) - bet.up.cost + bet.up.slope * at
 
 
 @rule
-def log_sums(bet: Bet, law: Law, pivot: float, sizes: tuple[float, float], values: tuple[float, float]) -> float:
-    """The logarithm of a bet on two sums, champion first; never above the true one."""
-    at_a = reference(law, sizes[0], pivot)
-    at_b = reference(law, sizes[1], pivot)
-    won = log_value(bet.up, values[0] - at_a) + log_value(bet.down, at_b - values[1])
-    tangent = bet.up.slope * at_a - bet.down.slope * at_b
-    people = sizes[0] * bet.factors.champion + sizes[1] * bet.factors.rival
-    nats = abs(values[0]) + abs(values[1]) + sizes[0] + sizes[1]
+def log_rival(bet: Bet, at: float, value: float) -> float:
+    """The rival's part."""
+    return log_value(bet.down, at - value) - bet.down.cost - bet.down.slope * at
+
+
+@rule
+def log_people(bet: Bet, sizes: tuple[float, float]) -> float:
+    """What everybody's coin has cost."""
+    return sizes[0] * bet.factors.champion + sizes[1] * bet.factors.rival
+
+
+@rule
+def log_sums(bet: Bet, at: tuple[float, float], sizes: tuple[float, float], values: tuple[float, float]) -> float:
+    """The logarithm of a bet on two sums, champion first, with reference points on the grid; never above the true
+    one."""
+    nats = abs(values[0]) + abs(values[1]) + abs(at[0]) + abs(at[1]) + sizes[0] + sizes[1]
     charge = ROUNDING * (sizes[0] + sizes[1]) + INEXACT * (1.0 + (bet.up.steep + bet.down.steep) * nats)
-    return won - bet.up.cost - bet.down.cost + tangent + people - charge
+    return log_champion(bet, at[0], values[0]) + log_rival(bet, at[1], values[1]) + log_people(bet, sizes) - charge
 
 
 @rule
-def log_difference(bet: Bet, law: Law, pivot: float, sizes: tuple[float, float], value: float) -> float:
+def log_difference(bet: Bet, at: float, sizes: tuple[float, float], value: float) -> float:
     """The logarithm of a bet on the difference of two sums, champion minus rival; never above the true one."""
-    at = reference(law, sizes[0] - sizes[1], pivot)
-    people = sizes[0] * bet.factors.champion + sizes[1] * bet.factors.rival
     nats = 1.0 + 2.0 * bet.up.steep * (abs(value) + abs(at) + sizes[0] + sizes[1])
-    charge = ROUNDING * (sizes[0] + sizes[1]) + INEXACT * nats
-    return log_value(bet.up, value - at) - bet.up.cost + bet.up.slope * at + people - charge
+    return log_champion(bet, at, value) + log_people(bet, sizes) - ROUNDING * (sizes[0] + sizes[1]) - INEXACT * nats
 
 
 class JointBet(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Final
 
 from bestarm.policy.evidence.belief import learn_difference, learn_sum
 from bestarm.policy.evidence.pairs import Zone, ZoneConstants, allot, choose_leader, strike_out
-from bestarm.policy.evidence.zone_bets import bets_on_walk, log_difference, log_sums, log_walk
+from bestarm.policy.evidence.zone_bets import bet_on_difference_of, bet_on_sums_of, bets_on_walk, log_walk
 from bestarm.policy.evidence.zone_plan import plan_zone
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import OPENED, PENDING, RELEASED, against_rival, difference_for, valid_people
@@ -91,9 +91,9 @@ def log_gain(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, va
     if bets_on_walk(zone, constants, slot, a, b):
         gain = log_walk(zone, constants, slot, a, b, value, need)
     elif is_difference:
-        gain = log_difference(zone, constants, slot, a, b, value, need)
+        gain = bet_on_difference_of(zone, constants, slot, a, b, value, need)
     else:
-        gain = log_sums(zone, constants, slot, a, b, values, need)
+        gain = bet_on_sums_of(zone, constants, slot, a, b, values, need)
     return math.log(cash + (1.0 - cash) * math.exp(min(gain, 600.0)))
 
 

@@ -14,18 +14,26 @@ import math
 from typing import Final, NamedTuple
 
 from bestarm.policy.evidence.belief import Belief, copy_belief, learn_sum, observe, variance_of_outcome
-from bestarm.policy.evidence.bets import factors, slope_of_rival
+from bestarm.policy.evidence.bets import (
+    bet_on_sums,
+    log_champion,
+    log_difference,
+    log_people,
+    log_sums,
+    on_grid,
+    slope_of_rival,
+)
 from bestarm.policy.evidence.pairs import Zone, ZoneConstants
 from bestarm.policy.evidence.walks import INEXACT, log_mean, noise_in, place
 from bestarm.policy.evidence.zone_plan import expected_gap, is_walk, level_between, variance_between
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import against_rival, valid_people
-from bestarm.release.curves import curve_of_slope, log_value
+from bestarm.release.curves import curve_of_slope
 from bestarm.release.laws import PURE
 from bestarm.rules import rule
 
 CHARGE: Final = 1e-9
-"""Nats charged for every bet on products, and 1e-13 for every person in it, above the error of its logarithm."""
+"""Nats charged for every bet on products, above the error of its curves' slopes."""
 STEEPEST_WALK: Final = 6.0
 """Bets on walks are no steeper below their full payment, over the noise's budget."""
 APART: Final = 0.04
@@ -122,45 +130,40 @@ def bounded(constants: ZoneConstants, slope: float, ratio: float) -> float:
 
 
 @rule(inline=False)
-def log_sums(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, values: FloatArray, need: float) -> float:
+def bet_on_sums_of(
+    zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, values: FloatArray, need: float
+) -> float:
     """The logarithm of the bet on two sums, with slopes from memory and opening, and curves release by release."""
     tuning = constants.tuning
     law = constants.law
     slopes = slopes_for(zone, constants, slot, a, b)
     if not slopes.rival < 1e300:
         return 0.0
-    k = factors(slopes.champion, slopes.rival, slopes.ratio, constants.zone)
-    n_a = float(zone.stages.size[slot, a])
-    n_b = float(zone.stages.size[slot, b])
-    rival = against_rival(zone.stages, slot, b, float(values[b]))
-    fixed = n_a * k.champion + n_b * k.rival - CHARGE - 1e-13 * (n_a + n_b + abs(values[a]) + abs(rival))
+    sizes = (float(zone.stages.size[slot, a]), float(zone.stages.size[slot, b]))
+    sums = (float(values[a]), against_rival(zone.stages, slot, b, float(values[b])))
     if law.kind != PURE:
-        up = curve_of_slope(law, slopes.champion, math.inf)
-        down = curve_of_slope(law, slopes.rival, math.inf)
-        return float(fixed + slopes.champion * values[a] - slopes.rival * rival - up.cost - down.cost)
-    chance_a = math.sqrt(n_a * slopes.variance)
-    chance_b = math.sqrt(n_b * slopes.variance)
+        plain = (curve_of_slope(law, slopes.champion, math.inf), curve_of_slope(law, slopes.rival, math.inf))
+        return log_sums(bet_on_sums(plain[0], plain[1], slopes.ratio, constants.zone), (0.0, 0.0), sizes, sums) - CHARGE
+    chance_a = math.sqrt(sizes[0] * slopes.variance)
+    chance_b = math.sqrt(sizes[1] * slopes.variance)
     up = curve_of_slope(law, slopes.champion, tuning.grade_champion + tuning.wide * slopes.champion * chance_a)
     down = curve_of_slope(law, slopes.rival, tuning.grade_rival + tuning.wide * slopes.rival * chance_b)
     if not up.cost + down.cost < 1e300:
         return 0.0
+    bet = bet_on_sums(up, down, slopes.ratio, constants.zone)
     seen = zone.scratch.belief
     level_from_others(zone, constants, slot, a, b, values, slopes.gap, seen)
-    high = n_a * seen.mean[a] + tuning.off * math.sqrt(constants.noise) + tuning.beyond * chance_a
+    high = sizes[0] * seen.mean[a] + tuning.off * math.sqrt(constants.noise) + tuning.beyond * chance_a
     at_a = on_grid(law.step, high - up.cap / up.steep)
-    won = log_value(up, values[a] - at_a) - up.cost + slopes.champion * at_a + fixed
-    observe(seen, a, a, n_a, 0.0, values[a], n_a * slopes.variance + constants.noise)
-    spread = math.sqrt(n_b * n_b * max(seen.covariance[b, b], 0.0) + n_b * slopes.variance + constants.noise)
-    least = on_grid(law.step, n_b * seen.mean[b] - tuning.reach * spread + down.cap / down.steep)
+    # With the slopes fixed, the rival's reference point may look at what the champion's sum has won.
+    won = log_champion(bet, at_a, sums[0]) + log_people(bet, sizes) - CHARGE
+    observe(seen, a, a, sizes[0], 0.0, sums[0], sizes[0] * slopes.variance + constants.noise)
+    spread = math.sqrt(
+        sizes[1] * sizes[1] * max(seen.covariance[b, b], 0.0) + sizes[1] * slopes.variance + constants.noise
+    )
+    least = on_grid(law.step, sizes[1] * seen.mean[b] - tuning.reach * spread + down.cap / down.steep)
     at_b = math.floor((down.cap - down.cost - need + won) / (slopes.rival * law.step)) * law.step
-    at_b = max(at_b, least)
-    return float(won + log_value(down, at_b - rival) - down.cost - slopes.rival * at_b)
-
-
-@rule
-def on_grid(step: float, value: float) -> float:
-    """The nearest point of the release's grid."""
-    return math.floor(value / step + 0.5) * step
+    return log_sums(bet, (at_a, max(at_b, least)), sizes, sums) - CHARGE
 
 
 @rule(inline=False)
@@ -176,7 +179,9 @@ def level_from_others(
 
 
 @rule(inline=False)
-def log_difference(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, value: float, need: float) -> float:
+def bet_on_difference_of(
+    zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int, value: float, need: float
+) -> float:
     """The logarithm of the bet on one difference R_a - R_b, of equal slopes and a pivot at 1/2."""
     tuning = constants.tuning
     law = constants.law
@@ -185,21 +190,20 @@ def log_difference(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: i
     planned = openings.planned[slot] * openings.weights[slot, a]
     gap = expected_gap(constants, belief, a, b)
     slope = bounded(constants, planned * (gap + constants.zone) / (0.5 * planned + constants.noise), 1.0)
-    k = factors(slope, slope, openings.weights[slot, a] / openings.weights[slot, b], constants.zone)
-    n_a = float(zone.stages.size[slot, a])
-    n_b = float(zone.stages.size[slot, b])
-    fixed = n_a * k.champion + n_b * k.rival - CHARGE - 1e-13 * (n_a + n_b + abs(value))
+    ratio = openings.weights[slot, a] / openings.weights[slot, b]
+    sizes = (float(zone.stages.size[slot, a]), float(zone.stages.size[slot, b]))
+    people = sizes[0] + sizes[1]
     if law.kind != PURE:
-        return fixed + slope * value - curve_of_slope(law, slope, math.inf).cost
-    chance = math.sqrt(0.25 * (n_a + n_b))
-    shape = curve_of_slope(law, slope, tuning.grade_difference + tuning.wide * slope * chance)
+        plain = curve_of_slope(law, slope, math.inf)
+        return log_difference(bet_on_sums(plain, plain, ratio, constants.zone), 0.0, sizes, value) - CHARGE
+    shape = curve_of_slope(law, slope, tuning.grade_difference + tuning.wide * slope * math.sqrt(0.25 * people))
     if not shape.cost < 1e300:
         return 0.0
-    variance = variance_between(belief, a, b)
-    spread = math.sqrt((n_a + n_b) * variance + constants.noise)
+    bet = bet_on_sums(shape, shape, ratio, constants.zone)
+    spread = math.sqrt(people * variance_between(belief, a, b) + constants.noise)
     level = level_between(belief, a, b, 1.0)
-    middle = (n_a - n_b) * level + 0.5 * (n_a + n_b) * gap
+    middle = (sizes[0] - sizes[1]) * level + 0.5 * people * gap
     most = on_grid(law.step, middle + tuning.reach * spread - shape.cap / shape.steep)
+    fixed = log_people(bet, sizes) - CHARGE
     at = math.ceil((need - fixed - shape.cap + shape.cost) / (slope * law.step)) * law.step
-    at = min(at, most)
-    return log_value(shape, value - at) - shape.cost + slope * at + fixed
+    return log_difference(bet, min(at, most), sizes, value) - CHARGE
