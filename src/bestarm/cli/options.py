@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -23,14 +22,24 @@ def _parsed(kind: type, text: object) -> Any:
         raise typer.BadParameter(f"{text!r} is not {what} in the digits 0 to 9.") from None
 
 
+def integer(text: object) -> Any:
+    """A whole number as it was typed; the name is what some versions of the command-line library show."""
+    return _parsed(int, text)
+
+
+def number(text: object) -> Any:
+    """A number as it was typed."""
+    return _parsed(float, text)
+
+
 def whole_option(*names: str, **settings: Any) -> Any:
     """An option that takes a whole number."""
-    return typer.Option(*names, parser=partial(_parsed, int), **settings)
+    return typer.Option(*names, parser=integer, **settings)
 
 
 def number_option(*names: str, **settings: Any) -> Any:
     """An option that takes a number."""
-    return typer.Option(*names, parser=partial(_parsed, float), **settings)
+    return typer.Option(*names, parser=number, **settings)
 
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
