@@ -181,3 +181,12 @@ def test_whether_somebody_joins_again_depends_on_the_clock_alone(place: str, rep
 def test_several_contributions_need_a_follow_up(place: str) -> None:
     with pytest.raises(InputError, match="needs a follow-up"):
         make(place, contributions=2)
+
+
+def test_the_ledger_says_what_counts_for_a_missing_outcome(tmp_path: Path) -> None:
+    for rule, words in (("impute:0", "counts as 0;"), ("against", "Nothing is assumed of who goes missing")):
+        name = rule.partition(":")[0]
+        trial = Trial.create(tmp_path / "t.db", name=name, arms=["a", "b"], epsilon=1, delta=0.1, withdrawal=rule)
+        said = [one for one in trial.ledger()["assumptions"] if "missing" in one]
+        assert len(said) == 1
+        assert words in said[0]

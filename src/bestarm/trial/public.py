@@ -239,6 +239,11 @@ def assumptions(view: PublicView) -> list[str]:
         said.append("Outcomes count when due and stages are released by the clock, so arrival times tell nothing.")
     if design.withdrawal == "replace":
         said.append("Who withdraws is public, and does not depend on the outcome (people who withdraw are replaced).")
+    elif design.against:
+        said.append(
+            "Nothing is assumed of who goes missing: a missing outcome counts against the finding, as the worst on the "
+            "arm that leads its stage and as the best on every other. Estimates are of outcomes so completed."
+        )
     else:
         constant = design.withdrawal[len("impute:") :]
         said.append(f"A missing outcome counts as {constant}; an arm's mean is that of outcomes so completed.")
