@@ -36,6 +36,7 @@ FRESH_SECONDS = 1.0
 class _Seen:
     head: str
     at: float
+    """When the head was read."""
     view: PublicView
 
 
@@ -102,15 +103,18 @@ class Trials:
 
     def view(self, name: str) -> PublicView:
         """Everything that may be known about a trial now. However many people look, it is made once for all."""
-        trial = self.find(name)
+        trial, arrived = self.find(name), time.monotonic()
         with self._looking[name]:
             seen = self._seen.get(name)
+            if seen is not None and seen.at > arrived:
+                return seen.view  # somebody looked after we had come, while we waited for our turn
+            looked = time.monotonic()
             with self.store.reading(name) as reading:
                 head = reading.public_head
             goes_on_by_itself = trial.design.follow_up is not None
-            if seen is None or seen.head != head or (goes_on_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
+            if seen is None or seen.head != head or (goes_on_by_itself and looked - seen.at > FRESH_SECONDS):
                 # The head is read before the view, so that the view is never older than the head says.
-                seen = self._seen[name] = _Seen(head, time.monotonic(), trial.view())
+                seen = self._seen[name] = _Seen(head, looked, trial.view())
             return seen.view
 
     def look_at_all(self) -> None:
