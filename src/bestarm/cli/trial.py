@@ -11,10 +11,13 @@ from bestarm.cli.options import (
     Colluders,
     Difference,
     Group,
+    HardEnd,
     Json,
     MaxParticipants,
     PrivacyDelta,
     PrivacyModel,
+    Rates,
+    parse_rates,
     whole_option,
 )
 from bestarm.cli.output import caution, emit_json, number, say, show_table
@@ -83,6 +86,8 @@ def create(
     ] = None,
     difference: Difference = None,
     max_participants: MaxParticipants = None,
+    hard_end: HardEnd = False,
+    rates: Rates = None,
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
     ] = None,
@@ -123,6 +128,8 @@ def create(
         "what": what,
         "difference": difference,
         "max_participants": max_participants,
+        "hard_end": hard_end,
+        "rates": parse_rates(rates),
         "follow_up": follow_up,
         "withdrawal": withdrawal,
         "contributions": contributions,
