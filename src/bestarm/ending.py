@@ -16,7 +16,7 @@ from bestarm.exact import exact, kept, text_of
 from bestarm.outcomes import Outcomes
 from bestarm.policy.stages import fewest_in_stage
 from bestarm.release.laws import Law
-from bestarm.theory.ladder import Ladder, fewest, plan_ladder, unit_of, wrong
+from bestarm.theory.ladder import Ladder, fewest, plan_ladder, setting_of, unit_of, wrong
 from bestarm.theory.walk import PARTS, Band
 
 MOST_STAGES: Final = 64
@@ -136,6 +136,7 @@ def plan_ending(
 
 def _needless(arms: int, zone: float, delta: float, law: Law, band: Band) -> bool:
     """Whether a trial with no assumption about the rates is no larger than one with the band."""
+    setting_of(arms, zone, law, band)  # refuses what is no band
     try:
         within = fewest(arms, zone, delta, law, band)
     except InputError:

@@ -314,6 +314,8 @@ def _show_status(found: dict[str, Any]) -> None:
     if found["evidence"]:
         rows = [(e["rival"], number(e["value"]), number(e["needed"])) for e in found["evidence"]]
         show_table("Evidence for the leading arm against each rival", ("rival", "evidence", "needed"), rows)
+    if found["hard_end"]:
+        say(found["hard_end"])
     spent = found["epsilon_spent"]
     say(f"{len(found['releases'])} releases." + ("" if spent is None else f" Epsilon spent: {spent:g} a person."))
     if found["verdict"] is not None:

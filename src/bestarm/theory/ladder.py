@@ -29,6 +29,7 @@ from scipy.stats import binom, norm
 from bestarm.checks import DELTA
 from bestarm.errors import InputError
 from bestarm.release.laws import Law, noise_variance
+from bestarm.theory.fixed import fixed_people
 from bestarm.theory.inputs import Floats
 from bestarm.theory.lattice import noise_reach, with_noise
 from bestarm.theory.walk import PARTS, Band, checked_band, checked_zone, pivot_of
@@ -45,8 +46,10 @@ MOST_PEOPLE: Final = 2_000_000
 MOST_IN_BAND: Final = 100_000
 """No larger trial is computed, without and with a band."""
 MOST_STAGES: Final = 8
-LONGER: Final = 1.15
-"""The most people over those of a single stage with a noise for each of two sums, unless the user says otherwise."""
+LONGER: Final = 1.2
+ROOM: Final = 1.1
+"""The most people over those of the fixed design for rates in the middle of the band, or over those of a single stage,
+whichever is more, unless the user says otherwise."""
 SHORTER: Final = (1.0, 0.85)
 """Shares of that which are tried out."""
 BENDS: Final = (0.3, 0.6)
@@ -252,8 +255,8 @@ def plan_ladder(
 ) -> Ladder:
     """The ladder that should take fewest people on average at the smallest difference that matters.
 
-    It has at most `most` people, by default LONGER times those of a single stage with a noise for each of two sums; no
-    stage is smaller than `smallest`. Refuses a `most` that cannot be kept.
+    It has at most `most` people, by default as LONGER and ROOM have it; no stage is smaller than `smallest`.
+    Refuses a `most` that cannot be kept.
     """
     setting = setting_of(arms, zone, law, band)
     risk = delta / (arms - 1)
@@ -265,8 +268,9 @@ def plan_ladder(
             f"A trial of at most {most:,} participants cannot always end with this promise; a hard end takes at least "
             f"{single.people:,}."
         )
-    like_fixed = _normal_people(setting, risk, 2)
-    allowed = most or int(LONGER * max(like_fixed, single.people))
+    middle = 0.5 if band is None else 0.5 * (band.low + band.high)
+    fixed = fixed_people(arms, middle - 0.5 * zone, zone, delta, law)
+    allowed = most or int(max(LONGER * fixed, ROOM * single.people))
     for sketch in _sketches(setting, risk, (single.people, allowed, smallest)):
         found = _settled(sketch, setting, risk)
         if found is not None:
@@ -282,7 +286,7 @@ def fewest(arms: int, zone: float, delta: float, law: Law, band: Band | None = N
     if delta < LEAST_RISK:
         raise InputError(f"delta is {delta:g}; a hard end is computed for risks of at least {LEAST_RISK:g}.")
     largest = MOST_PEOPLE if band is None else MOST_IN_BAND
-    guess = math.ceil(1.1 * _normal_people(setting, delta / (arms - 1), setting.noises))
+    guess = math.ceil(1.1 * _normal_people(setting, delta / (arms - 1)))
     while guess <= largest:
         found = _first_enough(guess, setting, delta / (arms - 1))
         if found is not None:
@@ -313,11 +317,11 @@ def _first_enough(most: int, setting: Setting, risk: float) -> int | None:
     return high
 
 
-def _normal_people(setting: Setting, risk: float, noises: int) -> float:
-    """People of a single stage with so many noises, by normal laws."""
+def _normal_people(setting: Setting, risk: float) -> float:
+    """People of a single stage, by normal laws."""
     z = float(norm.isf(min(risk, 0.45)))
     drift, each = setting.drift, setting.each
-    shared = 4.0 * drift * drift * noises * noise_variance(setting.law) / (z * z)
+    shared = 4.0 * drift * drift * setting.noises * noise_variance(setting.law) / (z * z)
     return z * z * (each + math.sqrt(each * each + shared)) / (2.0 * drift * drift)
 
 

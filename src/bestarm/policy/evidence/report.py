@@ -85,7 +85,7 @@ def explain_hard_end(state: Evidence, constants: EvidenceConstants, labels: list
     if over(state, constants) != UNDECIDED:
         ahead = ", ".join(f"{labels[one.rival]} by {one.value:g}" for one in found)
         if look == looks:
-            return f"The hard end: after all {looks} stages {leader} is not behind any other arm (it leads {ahead})."
+            return f"The hard end: after the last stage {leader} is not behind any other arm (it leads {ahead})."
         return (
             f"After {look} of {looks} stages {leader} has led every other arm by as much as was needed, "
             f"{found[0].needed:g} successes after this stage (it leads {ahead})."
