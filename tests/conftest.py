@@ -22,6 +22,7 @@ NOT_COUNTED = (
     "service/test_desk_in_chromium",
     "service/test_looks",
     "simulation/",
+    "split/test_two_servers",
     "test_docs",
     "test_notebook",
     "theory/test_oracles",
