@@ -13,6 +13,7 @@ EVERYBODY: Final = (NOBODY, VIEWER, OPERATOR, ADMIN, WHOLE)
 
 ENDPOINTS: Final[dict[tuple[str, str], str]] = {
     ("GET", "/api/v1/health"): NOBODY,
+    ("GET", "/api/v1/ready"): NOBODY,
     ("GET", "/api/v1/me"): VIEWER,
     ("GET", "/api/v1/algorithms"): VIEWER,
     ("POST", "/api/v1/bounds"): VIEWER,

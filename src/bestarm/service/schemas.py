@@ -339,6 +339,12 @@ class Health(Said):
     version: str
 
 
+class Ready(Said):
+    """Whether the service can do its work."""
+
+    status: Literal["ready"]
+
+
 class Me(Said):
     """What the token is."""
 
