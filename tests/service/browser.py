@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 FLAGS = [
     "--headless",
@@ -26,6 +26,10 @@ DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 780}
 AXE = Path(__file__).parent / "vendored" / "axe.min.js"
 """axe-core, which finds what people who do not see, point or hear well stumble over; its licence stands beside it."""
+
+expect.set_options(
+    timeout=60_000
+)  # a machine that is busy with other tests may take longer than Playwright's five seconds
 
 
 def chromium() -> str:
@@ -47,6 +51,13 @@ def running_chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+def press_enter(page: Page) -> None:
+    """Press Enter once the page is drawn: Chromium may drop keys that come before, and nobody would press one then."""
+    page.wait_for_load_state("load")
+    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    page.keyboard.press("Enter")
 
 
 class Watched:

@@ -11,10 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 
 import bestarm as ba
 from bestarm.client import RemoteTrial
-from tests.service.browser import DESKTOP, PHONE, Watched, running_chromium
+from tests.service.browser import DESKTOP, PHONE, Watched, press_enter, running_chromium
 from tests.service.running import Server
-
-pytestmark = pytest.mark.xdist_group("browser")
 
 MEANS = {"placebo": 0.1, "5 mg": 0.3, "10 mg": 0.9}
 
@@ -83,7 +81,7 @@ def enrol_by_hand(page: Page, subject: str) -> tuple[str, str]:
     look_up_by_hand(page, subject)
     enrol = page.get_by_role("button", name=f"Enrol {subject}")
     expect(enrol).to_be_focused()
-    page.keyboard.press("Enter")
+    press_enter(page)
     expect(page.get_by_text(f"{subject} gets")).to_be_visible()
     return given(page)
 
@@ -91,7 +89,7 @@ def enrol_by_hand(page: Page, subject: str) -> tuple[str, str]:
 def look_up_by_hand(page: Page, who: str) -> None:
     """Look somebody up with the keyboard alone."""
     page.get_by_label("Participant", exact=True).fill(who)
-    page.keyboard.press("Enter")
+    press_enter(page)
     page.wait_for_url("**/desk/find*")
 
 
@@ -224,7 +222,7 @@ def test_every_page_fits_a_phone_and_can_be_reached_by_keyboard(server: Server, 
     page = watched.page
     page.goto(f"{server.url}/sign-in")
     page.keyboard.type(server.token("admin"))
-    page.keyboard.press("Enter")
+    press_enter(page)
     page.wait_for_url(f"{server.url}/")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
@@ -234,16 +232,16 @@ def test_every_page_fits_a_phone_and_can_be_reached_by_keyboard(server: Server, 
     page.goto(f"{server.url}/trials/Supercalifragilistic/desk")
     assert watched.fits()
     page.keyboard.type("p-100")
-    page.keyboard.press("Enter")
+    press_enter(page)
     expect(page.get_by_role("button", name="Enrol p-100")).to_be_focused()
-    page.keyboard.press("Enter")
+    press_enter(page)
     expect(page.get_by_text("p-100 gets")).to_be_visible()
     page.get_by_label("Record the outcome of assignment 1-").press("Enter")
     expect(page.get_by_label("Outcome", exact=True)).to_be_focused()
     page.keyboard.type("0.5")
-    page.keyboard.press("Enter")
+    press_enter(page)
     expect(page.get_by_role("button", name="Yes, record it")).to_be_focused()
-    page.keyboard.press("Enter")
+    press_enter(page)
     expect(page.locator("#outcome").get_by_role("status")).to_contain_text("Recorded")
     assert page.locator("#outcome").get_by_role("status").is_visible()
     assert watched.complaints == []

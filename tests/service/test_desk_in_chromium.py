@@ -12,10 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 
 import bestarm as ba
 from bestarm.client import RemoteTrial
-from tests.service.browser import DESKTOP, PHONE, Watched, running_chromium
+from tests.service.browser import DESKTOP, PHONE, Watched, press_enter, running_chromium
 from tests.service.running import Server
-
-pytestmark = pytest.mark.xdist_group("browser")
 
 ARMS = ["placebo", "5 mg", "10 mg"]
 DESIGN: dict[str, Any] = {"arms": ARMS, "epsilon": 1, "delta": 0.05, "outcomes": "binary", "algorithm": "dp-se"}
@@ -46,7 +44,7 @@ class Ward:
         self.page: Page = self.watched.page
         self.page.goto(f"{server.url}/sign-in")
         self.page.get_by_label("Token or one-time code").fill(server.token("operator", name))
-        self.page.keyboard.press("Enter")
+        press_enter(self.page)
         self.page.wait_for_url("**/desk")
 
     def look_up(self, who: str) -> None:

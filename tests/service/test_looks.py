@@ -19,10 +19,8 @@ import bestarm as ba
 from bestarm.storage import open_store
 from bestarm.storage.contract import Store
 from bestarm.trial.trial import Trial
-from tests.service.browser import DESKTOP, PHONE, Watched, running_chromium
+from tests.service.browser import DESKTOP, PHONE, Watched, press_enter, running_chromium
 from tests.service.running import Server
-
-pytestmark = pytest.mark.xdist_group("browser")
 
 LONG = "an arm with a name so long that it cannot possibly fit into one line of a telephone"
 WORD = "Supercalifragilisticexpialidociously" * 2
@@ -248,7 +246,7 @@ def test_every_page_and_state(house: House, browser: Browser, size: str) -> None
     page = watched.page
     page.goto(f"{house.server.url}/sign-in")
     page.get_by_label("Token or one-time code").fill(house.token)
-    page.keyboard.press("Enter")
+    press_enter(page)
     page.wait_for_url(f"{house.server.url}/")
     found: list[str] = []
     for name, steps in STATES.items():

@@ -93,8 +93,6 @@ def test_a_store_that_fails_does_not_show_outcomes(place: str) -> None:
     said = "".join(traceback.format_exception(failed.value))
     named = "no such table: events" in said or 'relation "events"' in said
     assert named, "this is the table whose rows hold the outcome"
-        "this is the statement whose parameters hold the outcome"
-    )
     assert TELLTALE not in said
 
 
