@@ -24,6 +24,7 @@ from bestarm.naming import resolve, resolve_loaded, unversioned
 from bestarm.outcomes import Outcomes
 from bestarm.policy.algorithm import Algorithm, Staged
 from bestarm.policy.numbers import Numbers
+from bestarm.release.distributed import CENTRAL, DISTRIBUTED, WHO_ADDS_NOISE
 from bestarm.release.laws import Law, randomised
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
 
@@ -75,6 +76,9 @@ class Design:
     """The stages and lines with which the trial always ends, and what its promise then rests on; None without."""
     codes: str = FOLDED
     """When two ways of writing a participant's code mean the same person: see `bestarm.codes`."""
+    distributed: bool = False
+    """Whether everybody adds a part of the noise before sending and two servers hold halves, so that no store is ever
+    told an outcome (`bestarm.distributed`); else the store adds it to sums."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -109,6 +113,7 @@ class Design:
         allocation: str = "random",
         beta: object = "0.5",
         s: object = 2,
+        distributed: bool = False,
     ) -> Design:
         """The design that people mean by these words and numbers; raises InputError for the first that cannot be.
 
@@ -135,7 +140,7 @@ class Design:
             outcomes=scale,
             algorithm=unversioned(algorithm) if isinstance(algorithm, str) else rules.name,
             revision=rules.revision,
-            encoding=_encoding(rules, promise, scale, hard_end),
+            encoding=_encoding(rules, promise, scale, hard_end or distributed),
             difference=_difference_rule(scale).exactly(indifference or 0 if difference is None else difference),
             base=None if base is None else exact(base, "The base rate"),
             max_participants=max_participants,
@@ -145,6 +150,7 @@ class Design:
             allocation=allocation,
             beta=BETA.exactly(beta),
             s=EXPONENT.exactly(s),
+            distributed=bool(distributed),
         )
         design.check(rules)
         return design._ending(rules, band, max_participants) if hard_end else design
@@ -165,6 +171,11 @@ class Design:
             raise InputError(
                 "With a hard end missing outcomes cannot count against the finding, since either arm may be found; use "
                 "impute:X."
+            )
+        if self.distributed:
+            raise InputError(
+                "A hard end is computed for noise of one exact law, and distributed noise varies with who is missing; "
+                "leave one of the two out."
             )
 
     @property
@@ -200,6 +211,8 @@ class Design:
             self._check_base(algorithm)
         elif self.base is not None:
             raise InputError(f"The algorithm {algorithm.name} takes no base rate; leave --base out.")
+        if self.distributed and algorithm.noise != "discrete":
+            raise InputError(f"The algorithm {algorithm.name} is not made for whole-numbered noise; use central noise.")
 
     def _check_base(self, algorithm: Algorithm) -> None:
         # The size of the fixed design follows from these two, and from nothing that is learnt in the trial.
@@ -225,8 +238,8 @@ class Design:
 
     def with_privacy(self, privacy: Privacy) -> Design:
         """The same design with another promise of privacy."""
-        encoding = _encoding(resolve(self.identity), privacy, self.outcomes, self.hard_end is not None)
-        return self._changed(privacy=privacy, encoding=encoding)
+        bits = self.hard_end is not None or self.distributed
+        return self._changed(privacy=privacy, encoding=_encoding(resolve(self.identity), privacy, self.outcomes, bits))
 
     def with_difference(self, difference: Fraction) -> Design:
         """The same design with another smallest difference that matters; without one there is no hard end either."""
@@ -352,6 +365,7 @@ class Design:
             "codes": self.codes,
             **({} if self.base is None else {"base": text_of(self.base)}),
             **({} if self.hard_end is None else {"hard_end": self.hard_end.to_json()}),
+            **({"noise": DISTRIBUTED} if self.distributed else {}),
         }
 
     @classmethod
@@ -380,6 +394,7 @@ class Design:
                 s=kept(data.get("s", 2), "s"),
                 hard_end=Ending.from_json(data["hard_end"]) if "hard_end" in data else None,
                 codes=data.get("codes", AS_TYPED),
+                distributed=one_of("Who adds the noise", data.get("noise", CENTRAL), WHO_ADDS_NOISE) == DISTRIBUTED,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a design of bestarm: {error}.") from error
@@ -391,10 +406,10 @@ def _revision(text: str) -> int:
     return int(text or 1)
 
 
-def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes, hard_end: bool) -> str:
+def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes, bits: bool) -> str:
     # Proofs for continuous noise are kept on the fine grid; integer noise takes 0/1 outcomes as they are. A hard end
-    # counts steps of a walk, so other outcomes become 0 or 1 by a coin.
-    if privacy.model in ("local", "shuffle") or (rules.noise == "discrete" and (rules.binarises or hard_end)):
+    # counts steps of a walk and distributed noise counts bits, so other outcomes become 0 or 1 by a coin.
+    if privacy.model in ("local", "shuffle") or bits or (rules.noise == "discrete" and rules.binarises):
         return AS_IS if outcomes.binary else COIN
     return AS_IS if rules.noise == "discrete" and outcomes.binary else ON_GRID
 
@@ -453,8 +468,20 @@ def _check(design: Design) -> None:
         )
     if design.contributions > 1 and design.privacy.shuffling is not None:
         raise InputError("Under the privacy model shuffle a person contributes once; leave the contributions out.")
+    _check_noise(design)
     _check_budget(design)
     _check_withdrawal(design)
+
+
+def _check_noise(design: Design) -> None:
+    if not design.distributed:
+        return
+    if design.privacy.model != "pure":
+        raise InputError(f"Distributed noise belongs to the privacy model pure, not to {design.privacy.model}.")
+    if design.contributions > 1:
+        raise InputError("With distributed noise a person contributes once; leave the contributions out.")
+    if design.replaces:
+        raise InputError("With distributed noise nobody is replaced; use impute:X or against.")
 
 
 def _check_budget(design: Design) -> None:

@@ -184,6 +184,7 @@ def test_every_privacy_model(privacy: str) -> None:
         ({"withdrawal": "against"}, "cannot count against the finding"),
         ({"algorithm": "dp-se", "difference": None}, "has no hard end"),
         ({"max_participants": 10}, "takes at least"),
+        ({"distributed": True, "follow_up": "7d"}, "distributed noise"),
         ({"hard_end": False, "rates": [0.1, 0.5]}, "add --hard-end"),
         ({"rates": [0.5, 0.1]}, "upwards"),
         ({"rates": [0.5]}, "two numbers"),
