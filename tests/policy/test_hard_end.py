@@ -35,10 +35,11 @@ LOW = Ladder((2, 2), (1.0, 0.0), 0.25)
 Person = tuple[int, int]
 """An arm, and what became of its person: 0, 1, or VOID."""
 VOID = -1
+Judge = Callable[[Climb, LadderConstants], int]
 Verdict = Callable[[LadderConstants, list[list[Person]]], int]
 
 
-def fold(constants: LadderConstants, released: list[list[Person]]) -> int:
+def fold(constants: LadderConstants, released: list[list[Person]], judge: Judge = hard_end.highest) -> int:
     """The policy's verdict after these stages."""
     arms = constants.arms
     climb = Climb(new_stages(arms), new_leads(arms))
@@ -61,7 +62,7 @@ def fold(constants: LadderConstants, released: list[list[Person]]) -> int:
         assert oldest_slot(climb.stages) == slot
         hard_end.settle_rung(climb, constants, slot, values)
         enter_release(climb.stages)
-    return hard_end.highest(climb, constants)
+    return judge(climb, constants)
 
 
 def rates_of(arms: int, worse: int, best: int, zone: float) -> list[tuple[float, ...]]:
@@ -118,17 +119,12 @@ def voids_count_nothing(constants: LadderConstants, released: list[list[Person]]
 
 def never_behind(constants: LadderConstants, released: list[list[Person]]) -> int:
     """Planted: an arm that was behind by the line may still be recommended later."""
-    kept = hard_end.highest
 
     def forgetful(climb: Climb, read: LadderConstants) -> int:
         climb.leads.behind[:] = 0
-        return kept(climb, read)
+        return hard_end.highest(climb, read)
 
-    hard_end.highest = forgetful
-    try:
-        return fold(constants, released)
-    finally:
-        hard_end.highest = kept
+    return fold(constants, released, forgetful)
 
 
 def lines_too_low(constants: LadderConstants, released: list[list[Person]]) -> int:

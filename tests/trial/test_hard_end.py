@@ -166,10 +166,13 @@ def test_other_designs_that_follow_from_it() -> None:
 
 @pytest.mark.parametrize("privacy", ["pure", "zcdp", "local", "none", "shuffle"])
 def test_every_privacy_model(privacy: str) -> None:
-    budget = {"zcdp": {"rho": "0.5", "epsilon": None}, "none": {"epsilon": None}}.get(privacy, {})
-    extra = {"privacy_delta": "0.000001"} if privacy == "shuffle" else {}
+    changes: dict[str, dict[str, Any]] = {
+        "zcdp": {"rho": "0.5", "epsilon": None},
+        "none": {"epsilon": None},
+        "shuffle": {"privacy_delta": "0.000001"},
+    }
     for arms in (2, 3):
-        design = made(privacy=privacy, arms=arms, outcomes="unit", **(budget | extra))
+        design = made(privacy=privacy, arms=arms, outcomes="unit", **changes.get(privacy, {}))
         assert design.encoding == "coin"
         assert design.sound
         assert design.hard_end is not None
