@@ -24,6 +24,7 @@ NOT_COUNTED = (
     "service/test_looks",
     "service/test_workers",
     "simulation/",
+    "split/test_two_servers",
     "test_docs",
     "test_notebook",
     "theory/test_oracles",

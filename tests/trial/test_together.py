@@ -49,7 +49,7 @@ def test_a_refused_request_leaves_no_trace_and_its_neighbours_stay(store: Store)
             trial.asking(["one"]),
             trial.telling([("999-dead", 1)]),
             trial.asking(["two", "one"]),
-            Request(lambda desk: (desk.ask("somebody", "me"), _refuse())),
+            Request(_refused),
             trial.telling([(known.id, 1)]),
             trial.asking(["one"]),
         ]
@@ -69,7 +69,8 @@ def test_a_refused_request_leaves_no_trace_and_its_neighbours_stay(store: Store)
     trial.close()
 
 
-def _refuse() -> None:
+def _refused(desk: Desk) -> None:
+    desk.ask("somebody", "me")
     raise OperationError("refused")
 
 

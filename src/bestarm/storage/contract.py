@@ -137,6 +137,8 @@ class Book:
     """When the trial was created, as everybody may know it."""
     relabelled: int = 0
     """How often a mistyped code was put right; public."""
+    gathered: list[int] | None = None
+    """With distributed noise: what the two servers' halves came to for each sum of the stage that is released next."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, which shares its lists with the book."""

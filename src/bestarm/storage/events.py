@@ -33,6 +33,7 @@ EventKind: TypeAlias = Literal[
     "vacated",
     "relabelled",
     "voided",
+    "gathered",
     "released",
     "stopped",
     "paused",

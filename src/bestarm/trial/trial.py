@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from bestarm.storage.contract import Assignment, Reading, Store, Writing
 from bestarm.storage.events import SALT_BYTES, next_event
 from bestarm.storage.keys import mark_of
 from bestarm.trial import exchange, identity, outlook
-from bestarm.trial.answers import Asked, HeldAssignment, OpenAssignment, StaffStatus, Verdict, Verification
+from bestarm.trial.answers import Asked, Gathering, HeldAssignment, OpenAssignment, StaffStatus, Verdict, Verification
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
@@ -54,7 +54,10 @@ class Trial(Transactions, Tabled):
         self.design: Design = rules.design
         self._key = key
         self._coin_key: bytes | None = None
-        self._door: Mechanism = live_mechanism(rules.design.per_outcome, rules.design.encoding, noise or live_noise())
+        design = rules.design
+        self._door: Mechanism = live_mechanism(
+            design.per_outcome, design.encoding, noise or live_noise(), design.distributed
+        )
 
     @classmethod
     def create(
@@ -228,6 +231,19 @@ class Trial(Transactions, Tabled):
         with self._for_staff() as staff:
             return staff.near(subject)
 
+    def gathering(self) -> Gathering | None:
+        """With distributed noise: the stage whose halves are to be added up next; None if none is. For staff."""
+        with self._for_staff() as staff:
+            return staff.gathering()
+
+    def gather(self, stage: int, assignments: Sequence[str], sums: Sequence[int], actor: str = STAFF) -> str:
+        """With distributed noise: take what the two servers' halves of these people came to, and release the stage.
+
+        `bestarm.distributed.SplitTrial.gather` asks the servers and calls this.
+        """
+        numbers = [identity.assignment_number(self._key, one) for one in assignments]
+        return self._write(lambda desk: desk.gather(stage, numbers, list(sums), actor))
+
     def pause(self, reason: str = "", actor: str = STAFF) -> str:
         """Enrol nobody until `resume`; outcomes still come in."""
         return self._write(lambda desk: desk.pause(reason, actor))
@@ -348,7 +364,8 @@ class Trial(Transactions, Tabled):
             return Asked(None, None, False, outlook.verdict_of(self._rules, fold.book))
         who = identity.assignment_id(self._key, assignment.number)
         told, withdrawn = assignment.state in ("told", "late"), assignment.state == "withdrawn"
-        return Asked(who, self.design.arms[assignment.arm], told, withdrawn=withdrawn)
+        part = outlook.part_of(fold, assignment) if self.design.distributed else None
+        return Asked(who, self.design.arms[assignment.arm], told, withdrawn=withdrawn, part=part)
 
     def _stand_in(self, subject: object) -> str:
         return identity.pseudonym(self._key, code_of(subject, self.design.codes))
