@@ -18,7 +18,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from bestarm import __version__
-from bestarm.errors import BestArmError
+from bestarm.errors import BestArmError, NoSuchTrial
 from bestarm.service import api
 from bestarm.service.access import Access
 from bestarm.service.failures import failure_of
@@ -119,6 +119,9 @@ async def _keep(metrics: Metrics) -> None:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, NoSuchTrial):
+        # Deleted by another server, and perhaps created anew: what is kept of it here is no longer so.
+        request.app.state.trials.forget()
     refusal = refusal_of(error)
     failure = failure_of(error)
     if failure is not None:

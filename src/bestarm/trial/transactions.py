@@ -153,7 +153,12 @@ class Transactions(ABC):
             self._saved = to_bytes(self._state)
         return Reply(request, decided)
 
+    @abstractmethod
+    def _must_be_ours(self, reading: Reading) -> None:
+        """Raise NoSuchTrial if another trial has been created under our name, after ours was deleted."""
+
     def _load(self, writing: Writing) -> None:
+        self._must_be_ours(writing)
         self._saved = writing.state()
         self._state = self._rules.fresh_state()
         if not fill(self._state, self._saved):
@@ -180,6 +185,7 @@ class Transactions(ABC):
             yield reading, self._fold(reading)
 
     def _fold(self, reading: Reading) -> Fold:
+        self._must_be_ours(reading)
         state = self._rules.fresh_state()
         if not fill(state, reading.state()):
             state = refolded(self._rules, reading)
