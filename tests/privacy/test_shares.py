@@ -34,6 +34,24 @@ def test_a_polya_number_has_the_law_it_is_said_to_have() -> None:
     assert fits_weights([draw + (draw > 0) for draw in draws], 0, weights) < CLEARLY
 
 
+def kept(part: Fraction, far: int) -> list[Fraction]:
+    """c_k: with which probability a geometric k is kept."""
+    chances = [Fraction(1)]
+    for k in range(1, far):
+        chances.append(chances[-1] * (part + k - 1) / k)
+    return chances
+
+
+@pytest.mark.parametrize(("people", "sent"), [(1, 1), (2, 2), (7, 7), (7, 4), (9, 5)])
+def test_parts_and_rests_convolve_to_the_geometric_law_exactly(people: int, sent: int) -> None:
+    # Each part's probabilities are proportional to c_k q^k, so the sum's to the convolution times q^k: 1 for every k.
+    far, total = 15, [Fraction(1)] + [Fraction(0)] * 14
+    for part in [Fraction(1, people)] * sent + [Fraction(people - sent, 2 * people)] * 2:
+        weights = kept(part, far)
+        total = [sum((total[i] * weights[k - i] for i in range(k + 1)), Fraction(0)) for k in range(far)]
+    assert total == [Fraction(1)] * far
+
+
 @pytest.mark.parametrize("people", [1, 3, 10])
 def test_everybodys_parts_sum_to_discrete_laplace_noise(people: int) -> None:
     below = random.Random(people).randrange

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import bestarm as ba
+from bestarm.cli import main
 from bestarm.distributed import Halves, SplitTrial
 from bestarm.storage import open_store
 from bestarm.trial.trial import Trial
@@ -258,3 +259,19 @@ def test_designs_that_cannot_be(tmp_path: Path) -> None:
     assert "noise" not in central.design.to_json()
     with pytest.raises(ba.InputError, match="centrally"):
         SplitTrial(central, (None, None), KEY)  # type: ignore[arg-type]
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    create = ["trial", "create", str(tmp_path / "t.db"), "--name", "t", "--arms", "a,b", "--epsilon", "1"]
+    create += ["--delta", "0.1", "--json"]
+    assert main([*create, "--noise", "everybody"]) == 2
+    assert "central, distributed" in capsys.readouterr().err
+    assert not (tmp_path / "t.db").exists()
+    assert main([*create, "--noise", "distributed"]) == 0
+    assert json.loads(capsys.readouterr().out)["design"]["noise"] == "distributed"
+    assert main(["trial", "ask", str(tmp_path / "t.db"), "--name", "t", "--subject", "p", "--json"]) == 0
+    asked = json.loads(capsys.readouterr().out)
+    assert asked["part"]["people"] >= asked["part"]["sums"] >= 1
+    told = ["trial", "tell", str(tmp_path / "t.db"), "--name", "t", "--assignment", asked["assignment"]]
+    assert main([*told, "--outcome", "1"]) == 2
+    assert "in halves" in capsys.readouterr().err

@@ -11,10 +11,13 @@ from bestarm.cli.options import (
     Colluders,
     Difference,
     Group,
+    HardEnd,
     Json,
     MaxParticipants,
     PrivacyDelta,
     PrivacyModel,
+    Rates,
+    parse_rates,
     whole_option,
 )
 from bestarm.cli.output import caution, emit_json, number, say, show_table
@@ -87,6 +90,8 @@ def create(
     ] = None,
     difference: Difference = None,
     max_participants: MaxParticipants = None,
+    hard_end: HardEnd = False,
+    rates: Rates = None,
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
     ] = None,
@@ -130,6 +135,8 @@ def create(
         "what": what,
         "difference": difference,
         "max_participants": max_participants,
+        "hard_end": hard_end,
+        "rates": parse_rates(rates),
         "follow_up": follow_up,
         "withdrawal": withdrawal,
         "contributions": contributions,
@@ -314,6 +321,8 @@ def _show_status(found: dict[str, Any]) -> None:
     if found["evidence"]:
         rows = [(e["rival"], number(e["value"]), number(e["needed"])) for e in found["evidence"]]
         show_table("Evidence for the leading arm against each rival", ("rival", "evidence", "needed"), rows)
+    if found["hard_end"]:
+        say(found["hard_end"])
     spent = found["epsilon_spent"]
     say(f"{len(found['releases'])} releases." + ("" if spent is None else f" Epsilon spent: {spent:g} a person."))
     if found["verdict"] is not None:

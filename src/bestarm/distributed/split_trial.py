@@ -16,6 +16,7 @@ from bestarm.distributed.halves import HalfServer
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import exact, kept
 from bestarm.privacy.shares import Splitter, centred
+from bestarm.release.distributed import LEAST_SHARE
 from bestarm.trial.answers import Asked, Gathering
 
 KEY_BYTES = 32
@@ -98,7 +99,7 @@ class SplitTrial:
         both = set(found[0].held) & set(found[1].held)
         people = list(settled.pop()) if settled else [one for one in due.assignments if one in both]
         missing = len(set(due.assignments) - set(people))
-        if (missing and not due.due) or 2 * len(people) < due.people:
+        if (missing and not due.due) or len(people) < LEAST_SHARE * due.people:
             return Gathered(due.stage, len(people), due.people, missing, released=False)
         halves = [server.add_up(due.stage, people) for server in self._servers]
         self.trial.gather(due.stage, people, [centred(sum(pair)) for pair in zip(*halves, strict=True)])

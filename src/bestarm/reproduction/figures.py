@@ -95,6 +95,8 @@ def _draw(
                 if instance == number:
                     style = {**styles[name], "linestyle": "none", "fillstyle": "none", "label": None}
                     axis.plot(list(people), list(people.values()), markersize=7, **style)
+        if read_off:
+            axes[0, 0].plot([], [], "ks", fillstyle="none", label="hollow marks: what the poster reports")
         for axis in axes[-1]:
             axis.set_xlabel("privacy budget ε  (left: more privacy)")
         for axis in axes[:, 0]:

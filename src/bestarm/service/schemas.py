@@ -142,6 +142,13 @@ class NewTrial(Sent):
     )
     indifference: Exact | None = Field(default=None, description="Another name for the difference.")
     max_participants: int | None = Field(default=None, ge=2, le=10**9)
+    hard_end: bool | None = Field(default=None, description="Always end with a recommendation; needs a difference.")
+    rates: list[Exact] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="With a hard end: the lowest and the highest mean that any arm ever has, if that may be assumed.",
+    )
     follow_up: str | int | None = Field(default=None, description="Such as 30d; an outcome then counts when it is due.")
     withdrawal: str | None = Field(default=None, max_length=60, description="impute:X, against or replace.")
     contributions: int | None = Field(default=None, ge=1, le=1000)

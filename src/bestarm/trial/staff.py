@@ -86,7 +86,10 @@ class Staff:
         return StaffStatus(len(awaited), tuple(one.id for one in awaited if one.overdue), self.hold_up())
 
     def hold_up(self) -> HoldUp | None:
-        """What the next release waits for; None if it waits for the clock, or for nobody."""
+        """What the next release waits for; None if it waits for the clock, or for nobody. With distributed noise nobody
+        here knows who has sent an outcome; whoever gathers does."""
+        if self.fold.rules.design.distributed:
+            return None
         book = self.fold.book
         if book.state == "stopped" or self.fold.rules.follow_up is not None or book.released >= book.closed:
             return None

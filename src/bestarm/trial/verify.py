@@ -46,6 +46,7 @@ UNREADABLE: Final = (
     ValueError,
 )
 """What garbled events may raise."""
+UNSOUND: Final = "The stages and lines of the design's hard end do not keep its promise."
 LOST: Final = "From here on decisions cannot be derived again; the chain is checked to its end."
 
 
@@ -165,6 +166,8 @@ class Recheck:
         """The design, the name and the key are those of the books."""
         if event.body["design"] != self.fold.rules.design.to_json():
             raise Wrong("The design in the log is not the trial's design.")
+        if not self.fold.rules.design.sound:
+            raise Wrong(UNSOUND)
         if event.body["name"] != self.name:
             raise Wrong("The name in the log is not the trial's name.")
         # To HMAC a key and the same key followed by zeros are one.
