@@ -54,7 +54,7 @@ def test_a_hasty_rule_is_caught() -> None:
 
 
 @pytest.mark.parametrize(
-    ("means", "rates", "trend"), [((0.4, 0.3), None, "linear:0.3"), ((0.15, 0.05), (0.05, 0.25), None)]
+    ("means", "rates", "trend"), [((0.3, 0.4), None, "linear:0.3"), ((0.05, 0.15), (0.05, 0.25), None)]
 )
 def test_a_hard_end_always_ends_and_errs_at_most_delta_of_the_time(
     means: tuple[float, ...], rates: tuple[float, float] | None, trend: str | None
