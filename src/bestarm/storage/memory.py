@@ -123,8 +123,8 @@ class MemoryReading(Reading):
     def state(self) -> dict[str, bytes]:
         return dict(self._kept.state)
 
-    def events(self) -> Iterator[Event]:
-        return iter(self._kept.events[: self.seq])
+    def events(self, after: int = 0) -> Iterator[Event]:
+        return iter(self._kept.events[after : self.seq])
 
     def assignments(self) -> Iterator[Assignment]:
         return (copy(kept) for _, kept in sorted(self._kept.books.assignments.items()))
