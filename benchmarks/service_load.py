@@ -230,7 +230,7 @@ def run(
             database.start()
 
         callers: list[Callable[[], Caller]] = [
-            *(lambda n=n: Clinic(n, operator, port, end, counts) for n in range(given.clients)),  # type: ignore[misc]
+            *(lambda n=n: Clinic(n, operator, port, end, counts) for n in range(given.clients)),
             *(lambda: Viewer(link, port, end, counts) for _ in range(given.viewers)),
         ]
         asyncio.run(crowd(callers, out_for_a_while if given.outage else None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -60,7 +61,7 @@ def test_the_short_way_answers_as_the_routes_do(service: Service, monkeypatch: p
     ]
     for holder, what, body, path in cases:
         short = sent(service, holder, what, body, path)
-        assert short == by_the_routes(monkeypatch, lambda c=(holder, what, body, path): sent(service, *c)), (what, body)
+        assert short == by_the_routes(monkeypatch, partial(sent, service, holder, what, body, path)), (what, body)
     service.call("POST", f"{PATH}/pause", admin, {"reason": "stock"})
     paused = sent(service, token, "ask", {"subject": "p-9"})
     assert paused[0] == 409
