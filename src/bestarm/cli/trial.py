@@ -9,6 +9,8 @@ import typer
 from bestarm.cli import desk
 from bestarm.cli.options import (
     Colluders,
+    Control,
+    DeltaNone,
     Difference,
     Group,
     Json,
@@ -82,6 +84,8 @@ def create(
         str | None, typer.Option("--what", metavar="TEXT", help="What is measured, in words: pain after 30 days.")
     ] = None,
     difference: Difference = None,
+    control: Control = None,
+    delta_none: DeltaNone = None,
     max_participants: MaxParticipants = None,
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
@@ -122,6 +126,8 @@ def create(
         "lower_is_better": lower_is_better,
         "what": what,
         "difference": difference,
+        "control": control,
+        "delta_none": delta_none,
         "max_participants": max_participants,
         "follow_up": follow_up,
         "withdrawal": withdrawal,
@@ -305,8 +311,10 @@ def _show_status(found: dict[str, Any]) -> None:
     ]
     show_table("Estimates from releases", ("arm", "assigned", "mean", "low", "high"), rows)
     if found["evidence"]:
-        rows = [(e["rival"], number(e["value"]), number(e["needed"])) for e in found["evidence"]]
-        show_table("Evidence for the leading arm against each rival", ("rival", "evidence", "needed"), rows)
+        rows = [(e["claim"] or e["rival"], number(e["value"]), number(e["needed"])) for e in found["evidence"]]
+        control = found["evidence"][0]["claim"] is not None
+        title = "Evidence for each claim" if control else "Evidence for the leading arm against each rival"
+        show_table(title, ("claim" if control else "rival", "evidence", "needed"), rows)
     spent = found["epsilon_spent"]
     say(f"{len(found['releases'])} releases." + ("" if spent is None else f" Epsilon spent: {spent:g} a person."))
     if found["verdict"] is not None:

@@ -16,7 +16,9 @@ class Numbers:
     smallest difference between two arms' means that matters, on the scale from 0 to 1; `base` is the planned mean of
     all arms but the best, which only the fixed design needs, and NaN without one; `beta` is the leader's share in
     Top Two sampling and `s` the exponent of the paper's thresholds; `against` says that missing outcomes are counted
-    against the finding, 0 on a stage's champion and 1 on its rivals.
+    against the finding, 0 on a stage's champion and 1 on its rivals. `control` is the arm that the others are compared
+    with, -1 for none: the difference is then negative for non-inferiority, and `delta_none` is the risk to answer
+    "none" although an arm is better by the difference.
     """
 
     arms: int
@@ -27,6 +29,8 @@ class Numbers:
     beta: float = 0.5
     s: float = 2.0
     against: bool = False
+    control: int = -1
+    delta_none: float = math.nan
 
     @property
     def budget(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bestarm.policy.algorithm import UNDECIDED, Standing
+from bestarm.policy.evidence.control_report import control_standings, explain_control
 from bestarm.policy.evidence.joined import Evidence, EvidenceConstants, over
 from bestarm.policy.evidence.memory import best_but
 
@@ -11,8 +12,10 @@ def standings(state: Evidence, constants: EvidenceConstants) -> list[Standing]:
     """Evidence in nats against each rival of the leader; `needed` is log(1/delta).
 
     Without a stated difference it is against the rival being the best, with one against it being better than the
-    leader by that difference.
+    leader by that difference; with control, for both claims on each other arm.
     """
+    if constants.control.arm >= 0:
+        return control_standings(constants.control, state.pairs)
     leader = leading(state, constants)
     if leader < 0:
         return []
@@ -37,6 +40,8 @@ def leading(state: Evidence, constants: EvidenceConstants) -> int:
 
 def explain(state: Evidence, constants: EvidenceConstants, labels: list[str]) -> str:
     """The verdict's reason, or what is missing."""
+    if constants.control.arm >= 0:
+        return explain_control(constants.control, state.pairs, labels)
     found = standings(state, constants)
     if not found:
         return "No stage has been released yet."
