@@ -24,6 +24,7 @@ from bestarm.naming import resolve, resolve_loaded, unversioned
 from bestarm.outcomes import Outcomes
 from bestarm.policy.algorithm import Algorithm, Staged
 from bestarm.policy.numbers import Numbers
+from bestarm.release.distributed import CENTRAL, DISTRIBUTED, WHO_ADDS_NOISE
 from bestarm.release.laws import Law, randomised
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
 
@@ -78,6 +79,9 @@ class Design:
     """The exponent of the paper's thresholds."""
     codes: str = FOLDED
     """When two ways of writing a participant's code mean the same person: see `bestarm.codes`."""
+    distributed: bool = False
+    """Whether everybody adds a part of the noise before sending and two servers hold halves, so that no store is ever
+    told an outcome (`bestarm.distributed`); else the store adds it to sums."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -112,6 +116,7 @@ class Design:
         allocation: str = "random",
         beta: object = "0.5",
         s: object = 2,
+        distributed: bool = False,
     ) -> Design:
         """The design that people mean by these words and numbers; raises InputError for the first that cannot be.
 
@@ -133,7 +138,7 @@ class Design:
             outcomes=scale,
             algorithm=unversioned(algorithm) if isinstance(algorithm, str) else rules.name,
             revision=rules.revision,
-            encoding=_encoding(rules, promise, scale),
+            encoding=_encoding(rules, promise, scale, distributed),
             difference=difference_rule(scale, control).exactly(indifference or 0 if difference is None else difference),
             control=control,
             delta_none=risk_of_none(delta, delta_none, control),
@@ -145,6 +150,7 @@ class Design:
             allocation=allocation,
             beta=BETA.exactly(beta),
             s=EXPONENT.exactly(s),
+            distributed=bool(distributed),
         )
         design.check(rules)
         return design
@@ -177,6 +183,8 @@ class Design:
             self._check_base(algorithm)
         elif self.base is not None:
             raise InputError(f"The algorithm {algorithm.name} takes no base rate; leave --base out.")
+        if self.distributed and algorithm.noise != "discrete":
+            raise InputError(f"The algorithm {algorithm.name} is not made for whole-numbered noise; use central noise.")
 
     def _check_base(self, algorithm: Algorithm) -> None:
         # The size of the fixed design follows from these two, and from nothing that is learnt in the trial.
@@ -203,7 +211,7 @@ class Design:
     def with_privacy(self, privacy: Privacy) -> Design:
         """The same design with another promise of privacy."""
         rules = resolve(self.identity)
-        changed = replace(self, privacy=privacy, encoding=_encoding(rules, privacy, self.outcomes))
+        changed = replace(self, privacy=privacy, encoding=_encoding(rules, privacy, self.outcomes, self.distributed))
         changed.check(rules)
         return changed
 
@@ -340,6 +348,7 @@ class Design:
             "codes": self.codes,
             **({} if self.base is None else {"base": text_of(self.base)}),
             **({} if self.delta_none is None else {"control": self.control, "delta_none": text_of(self.delta_none)}),
+            **({"noise": DISTRIBUTED} if self.distributed else {}),
         }
 
     @classmethod
@@ -369,6 +378,7 @@ class Design:
                 beta=kept(data.get("beta", "1/2"), "beta"),
                 s=kept(data.get("s", 2), "s"),
                 codes=data.get("codes", AS_TYPED),
+                distributed=one_of("Who adds the noise", data.get("noise", CENTRAL), WHO_ADDS_NOISE) == DISTRIBUTED,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a design of bestarm: {error}.") from error
@@ -380,9 +390,10 @@ def _revision(text: str) -> int:
     return int(text or 1)
 
 
-def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes) -> str:
+def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes, distributed: bool) -> str:
     # Proofs for continuous noise are kept on the fine grid; integer noise takes 0/1 outcomes as they are.
-    if privacy.model in ("local", "shuffle") or (rules.noise == "discrete" and rules.binarises):
+    bits = privacy.model in ("local", "shuffle") or distributed
+    if bits or (rules.noise == "discrete" and rules.binarises):
         return AS_IS if outcomes.binary else COIN
     return AS_IS if rules.noise == "discrete" and outcomes.binary else ON_GRID
 
@@ -429,8 +440,20 @@ def _check(design: Design) -> None:
         )
     if design.contributions > 1 and design.privacy.shuffling is not None:
         raise InputError("Under the privacy model shuffle a person contributes once; leave the contributions out.")
+    _check_noise(design)
     _check_budget(design)
     _check_withdrawal(design)
+
+
+def _check_noise(design: Design) -> None:
+    if not design.distributed:
+        return
+    if design.privacy.model != "pure":
+        raise InputError(f"Distributed noise belongs to the privacy model pure, not to {design.privacy.model}.")
+    if design.contributions > 1:
+        raise InputError("With distributed noise a person contributes once; leave the contributions out.")
+    if design.replaces:
+        raise InputError("With distributed noise nobody is replaced; use impute:X or against.")
 
 
 def _check_budget(design: Design) -> None:

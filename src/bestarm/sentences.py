@@ -89,6 +89,8 @@ def _privacy(design: Design) -> str:
     most = math.exp(float(promise.budget))
     factor = f"{most:.3g}" if most < 1000 else "so large a factor that it means little"
     where = "before it is kept" if promise.model == "local" else "by noise on every published sum"
+    if design.distributed:
+        where += ", of which every participant adds a part; no store is told an outcome, and two servers hold halves"
     if promise.shuffling is not None:
         group, delta = promise.shuffling.group, text_of(promise.shuffling.delta)
         return (

@@ -171,7 +171,7 @@ def test_every_release_against_the_definitions(g: float, seed: int) -> None:
         round_weights(zone.stages.openings, 0)
         weights = zone.stages.openings.weights[0]
         sizes = rng.multinomial(int(zone.stages.openings.planned[0]), weights)
-        sums = rng.binomial(sizes, means) + 0.0
+        sums = rng.binomial(sizes, means).astype(np.float64)
         zone.stages.size[0, :] = sizes
         gains: dict[tuple[int, int], float] = {}
         for a in range(arms):

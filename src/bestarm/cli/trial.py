@@ -74,6 +74,10 @@ def create(
     privacy_delta: PrivacyDelta = None,
     group: Group = None,
     colluders: Colluders = None,
+    noise: Annotated[
+        str,
+        typer.Option("--noise", metavar="WHO", help="central (the store adds it) or distributed (everybody a part)."),
+    ] = "central",
     outcomes: Annotated[str, typer.Option("--outcomes", metavar="KIND", help="unit (a number) or binary.")] = "unit",
     low: Annotated[str, typer.Option("--low", metavar="X", help="The outcome's lower bound.")] = "0",
     high: Annotated[str, typer.Option("--high", metavar="X", help="The outcome's upper bound.")] = "1",
@@ -106,6 +110,8 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a trial; its design is frozen from here on."""
+    from bestarm.checks import one_of
+    from bestarm.release.distributed import DISTRIBUTED, WHO_ADDS_NOISE
     from bestarm.sentences import cautions, sentences
     from bestarm.trial.places import rehearse
     from bestarm.trial.trial import Trial
@@ -120,6 +126,7 @@ def create(
         "privacy_delta": privacy_delta,
         "group": group,
         "colluders": colluders,
+        "distributed": one_of("Who adds the noise", noise, WHO_ADDS_NOISE) == DISTRIBUTED,
         "outcomes": outcomes,
         "low": low,
         "high": high,

@@ -30,6 +30,8 @@ PREFIXES: Final[dict[str, Kind]] = {"bat_": "token", "bas_": "session", "bal_": 
 SESSION_SECONDS: Final = 12 * 3600
 LINK_SECONDS: Final = 3600
 LONGEST_LABEL: Final = 80
+TRUSTED_SECONDS: Final = 1.0
+"""How long the store is believed to be there once it answered."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,15 @@ class Access:
             raise InputError("The service needs a store in a database: a path, or a URL postgresql://...")
         self._store = store
         self._clock = clock
+        self._answered = -TRUSTED_SECONDS
+
+    def try_store(self) -> None:
+        """Raise OperationError unless the store answers. Anybody may ask, so a good answer holds for a second."""
+        now = self._clock()
+        if not 0 <= now - self._answered < TRUSTED_SECONDS:
+            with self._store.transaction() as connection:
+                connection.execute(sa.select(table.c.id).limit(1)).first()
+            self._answered = now
 
     def issue(
         self,

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
+from bestarm.distributed.halves import Halves
 from bestarm.service.access import Access, Grant, Role, csrf_token
 from bestarm.service.hooks import Hooks
 from bestarm.service.plans import Planner
@@ -114,6 +115,22 @@ WholeAdmin = Annotated[Grant, Depends(whole_admin)]
 TrialToView = Annotated[Trial, Depends(trial_for("viewer"))]
 TrialToRun = Annotated[Trial, Depends(trial_for("operator"))]
 TrialToManage = Annotated[Trial, Depends(trial_for("admin"))]
+
+
+def halves_for(role: Role) -> Callable[[Trials, Grant, str], Halves]:
+    """This server's halves of a trial, for a holder who is at least this. The trial itself may be elsewhere."""
+
+    def find(trials: TrialsHere, holder: Holder, trial: TrialName) -> Halves:
+        demand(holder, role)
+        if not holder.reaches(trial):
+            raise no_such_trial()
+        return Halves(trials.store, trial)
+
+    return find
+
+
+HalvesToFill = Annotated[Halves, Depends(halves_for("operator"))]
+HalvesToAddUp = Annotated[Halves, Depends(halves_for("admin"))]
 
 
 class SignInFirst(Exception):

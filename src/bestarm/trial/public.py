@@ -14,6 +14,7 @@ from bestarm.design import Design
 from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import BETTER, Standing
 from bestarm.policy.sample_ratio import SampleRatio
+from bestarm.release.distributed import LEAST_SHARE, against_a_server
 from bestarm.release.laws import LOCAL
 from bestarm.trial.answers import (
     ArmDifference,
@@ -234,6 +235,15 @@ def _spent(view: PublicView) -> dict[str, Any]:
             f"one person is {budget}, however many releases there are. It is not the sum over releases."
         )
     promised = f"{budget}-{'local ' if local else ''}differential privacy"
+    if design.distributed:
+        promised += ", noise from everybody"
+        why += (
+            " Everybody adds a part of the noise before sending, and outcomes are never told: two servers hold halves, "
+            "which say nothing unless both are put together. Either server by itself, which draws half of what missing "
+            f"people would have added, learns at most epsilon {against_a_server(float(promise.budget), 1):.3g} if "
+            f"everybody sends, {against_a_server(float(promise.budget), float(LEAST_SHARE)):.3g} if half do, which is "
+            "the fewest that are summed."
+        )
     if promise.shuffling is not None:
         shuffled = promise.shuffling
         delta = text_of(shuffled.delta)

@@ -24,12 +24,12 @@ from bestarm.errors import BestArmError
 from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import randomised
-from bestarm.storage.contract import Assignment, AssignmentState, Reading
+from bestarm.storage.contract import Assignment, AssignmentState, Reading, Stage
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
 from bestarm.storage.keys import Keys
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.answers import Misfit, Verification
-from bestarm.trial.desk import OURSELVES, in_fixed_order
+from bestarm.trial.desk import OURSELVES, in_fixed_order, may_gather
 from bestarm.trial.fold import APPLY, HOUR, Fold, Rules
 from bestarm.trial.identity import KEY_BYTES
 from bestarm.trial.moments import moment
@@ -250,6 +250,14 @@ class Recheck:
         """People are replaced in this design, and the stage had somebody to replace."""
         check_vacancy(self.fold, event.body)
 
+    def gathered(self, event: Event) -> None:
+        """Halves were to be gathered, of these people."""
+        self._check_actor(event)
+        secret: dict[str, Any] = event.secret or {}
+        refused = may_gather(self.fold, event.at, event.body["stage"], secret["people"], secret["sums"])
+        if refused is not None:
+            raise Wrong(refused)
+
     def released(self, event: Event) -> None:
         """It was this stage's turn, and what was imputed is possible."""
         owed = self.fold.owed(event.at)
@@ -270,6 +278,18 @@ class Recheck:
                 raise Wrong("What was imputed for missing outcomes is wrong.")
         if missing:
             raise Wrong("Outcomes were imputed for an arm that is not in the stage.")
+        self._check_gathered(owed.stage, event)
+
+    def _check_gathered(self, stage: Stage, event: Event) -> None:
+        # With distributed noise nothing is drawn here, so the release follows from what was gathered and imputed.
+        gathered, imputed = self.fold.book.gathered, dict((event.secret or {})["missing"])
+        if gathered is None:
+            return
+        totals = {a: self.fold.tally_of(stage.number, a).total + imputed.get(str(a), [0, 0])[1] for a in stage.arms}
+        signed = [sum(t if a == stage.champion else -t for a, t in totals.items())]
+        right = signed if stage.difference else list(totals.values())
+        if event.body["values"] != [total + half for total, half in zip(right, gathered, strict=True)]:
+            raise Wrong("The release is not what the gathered halves and the imputed outcomes sum to.")
 
     def stopped(self, event: Event) -> None:
         """The evidence, the participants or a person ended the trial."""
@@ -359,6 +379,8 @@ def check_assignment(fold: Fold, body: dict[str, Any]) -> None:
     arm = body["arm"]
     if book.filling.get(str(arm)) != body["stage"]:
         raise Wrong("The person was not put into an open stage of that arm.")
+    if fold.crowded(fold.expect_stage(body["stage"])):
+        raise Wrong("The stage was as large as its noise was made for.")
     weights = fold.recruiting()
     if weights is None or not weights[arm] > 0:
         raise Wrong("The arm could not come up.")

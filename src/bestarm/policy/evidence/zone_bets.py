@@ -130,8 +130,8 @@ def steepest_of_rare(constants: ZoneConstants, pivot: float, gap: float, ratio: 
 
     A bet of this pivot is just fair under the rates `pivot` and `pivot + zone`; those that are bet on lie nearer to
     each other by gap and zone together. A success of the rival, or a failure of the champion, should cost no more
-    than in that likelihood ratio: where the difference is of the size of the rates themselves, the slope of a normal law would
-    stake more than there is. And the rival's slope, too, has to be one that the noise allows.
+    than in that likelihood ratio: where the difference is of the size of the rates themselves, the slope of a normal
+    law would stake more than there is. And the rival's slope, too, has to be one that the noise allows.
     """
     zone = constants.zone
     half = 0.5 * (gap + zone)

@@ -167,6 +167,19 @@ def void(found: TrialToRun, holder: Holder, request: schemas.Void) -> schemas.Do
     return schemas.Done(status=found.void(request.assignment, request.duplicate_of, request.reason, holder.actor))
 
 
+@router.get("/{trial}/gathering", response_model=schemas.GatheringOrNone, responses=SEEN)
+def gathering(found: TrialToManage) -> Plain:
+    """With distributed noise: the stage whose halves are to be added up next; null if none is. For administrators."""
+    due = found.gathering()
+    return {"gathering": None if due is None else due.to_json()}
+
+
+@router.post("/{trial}/gather", responses=RUN)
+def gather(found: TrialToManage, holder: Holder, request: schemas.Gather) -> schemas.Done:
+    """With distributed noise: what both servers' halves of a stage came to, which releases it. For administrators."""
+    return schemas.Done(status=found.gather(request.stage, request.assignments, request.sums, holder.actor))
+
+
 @router.post("/{trial}/pause", responses=RUN)
 def pause(found: TrialToManage, holder: Holder, request: schemas.Reason) -> schemas.Done:
     """Enrol nobody until `resume`; outcomes still come in. For administrators."""
