@@ -144,11 +144,11 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         "epsilon": f"{epsilon:g}",
         "delta": values["delta"],
         "difference": f"{question.difference:g}",
-        "control": values["control"].strip(),
         "follow_up": values["follow_up"],
         "algorithm": values["algorithm"],
         "expected": f"{expected:.0f}",
         "enough": f"{p90:.0f}",
+        **({} if question.design.control is None else {"control": question.design.control}),
     }
     return Outlook(
         epsilon=epsilon,
