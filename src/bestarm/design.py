@@ -18,6 +18,7 @@ from bestarm.checks import BETA, DELTA, EXPONENT, one_of, whole
 from bestarm.codes import AS_TYPED, CODE_RULES, FOLDED
 from bestarm.comparison import NONE, Comparison, check_control, comparison_of, difference_rule, risk_of_none
 from bestarm.durations import duration, in_largest_unit
+from bestarm.ending import Ending, checked_rates, plan_ending, sound
 from bestarm.errors import InputError
 from bestarm.exact import exact, kept, text_of
 from bestarm.naming import resolve, resolve_loaded, unversioned
@@ -77,6 +78,8 @@ class Design:
     """The leader's share in the paper's Top Two sampling."""
     s: Fraction = Fraction(2)
     """The exponent of the paper's thresholds."""
+    hard_end: Ending | None = None
+    """The stages and lines with which the trial always ends, and what its promise then rests on; None without."""
     codes: str = FOLDED
     """When two ways of writing a participant's code mean the same person: see `bestarm.codes`."""
     distributed: bool = False
@@ -110,6 +113,8 @@ class Design:
         delta_none: object = None,
         base: object = None,
         max_participants: int | None = None,
+        hard_end: bool = False,
+        rates: Sequence[object] | None = None,
         follow_up: str | int | None = None,
         withdrawal: str | None = None,
         contributions: int = 1,
@@ -121,7 +126,9 @@ class Design:
         """The design that people mean by these words and numbers; raises InputError for the first that cannot be.
 
         `arms` are labels, or how many there are; `indifference` is another name for `difference`; numbers are kept as
-        written, whether they come as text, as integers or in floating point.
+        written, whether they come as text, as integers or in floating point. With `hard_end` the trial always ends with
+        a recommendation, by `max_participants` or by as many as it takes; `rates` are the lowest and the highest mean
+        that any arm may ever have, in the outcome's own units, if the promise may rest on that.
         """
         rules = resolve(algorithm)
         model = privacy or rules.privacy[0]
@@ -131,6 +138,9 @@ class Design:
             raise InputError("The indifference is another name for the difference; give one of the two.")
         seconds = None if follow_up is None else duration(follow_up)
         promise = Privacy.of(model, epsilon, rho, delta=privacy_delta, group=group, colluders=colluders)
+        band = checked_rates(rates, scale)
+        if band is not None and not hard_end:
+            raise InputError("A band for the rates is what a hard end may rest on; leave it out, or add --hard-end.")
         design = cls(
             arms=_labels(arms),
             delta=DELTA.exactly(delta),
@@ -138,7 +148,7 @@ class Design:
             outcomes=scale,
             algorithm=unversioned(algorithm) if isinstance(algorithm, str) else rules.name,
             revision=rules.revision,
-            encoding=_encoding(rules, promise, scale, distributed),
+            encoding=_encoding(rules, promise, scale, hard_end or distributed),
             difference=difference_rule(scale, control).exactly(indifference or 0 if difference is None else difference),
             control=control,
             delta_none=risk_of_none(delta, delta_none, control),
@@ -153,7 +163,40 @@ class Design:
             distributed=bool(distributed),
         )
         design.check(rules)
-        return design
+        return design._ending(rules, band, max_participants) if hard_end else design
+
+    def _ending(self, rules: Algorithm, rates: tuple[Fraction, Fraction] | None, most: int | None) -> Design:
+        """The same design with a hard end, by so many participants or by as many as it takes."""
+        self._check_hard_end(rules)
+        zone, delta = float(self.difference / self.outcomes.width), float(self.delta)
+        ending = plan_ending(len(self.arms), zone, delta, self.law, self.outcomes, rates, most)
+        return replace(self, hard_end=ending, max_participants=ending.people)
+
+    def _check_hard_end(self, algorithm: Algorithm) -> None:
+        if not algorithm.supports_hard_end:
+            raise InputError(f"The algorithm {algorithm.name} has no hard end; leave --hard-end out.")
+        if self.control is not None:
+            raise InputError("A hard end recommends one of all arms; leave --hard-end or --control out.")
+        if self.difference == 0:
+            raise InputError("A hard end needs the smallest difference that matters: add --difference.")
+        if self.against:
+            raise InputError(
+                "With a hard end missing outcomes cannot count against the finding, since either arm may be found; use "
+                "impute:X."
+            )
+        if self.distributed:
+            raise InputError(
+                "A hard end is computed for noise of one exact law, and distributed noise varies with who is missing; "
+                "leave one of the two out."
+            )
+
+    @property
+    def sound(self) -> bool:
+        """Whether a hard end's stages and lines, if there are any, keep the promise; computed anew, which takes a while
+        with a band for the rates."""
+        ending = self.hard_end
+        zone, delta = float(self.difference / self.outcomes.width), float(self.delta)
+        return ending is None or sound(ending, len(self.arms), zone, delta, self.law, self.outcomes)
 
     def check(self, algorithm: Algorithm) -> None:
         """Refuse a design that this algorithm cannot keep its promise for."""
@@ -174,6 +217,8 @@ class Design:
                 f"The algorithm {algorithm.name} cannot compare arms with control; use evidence, or leave --control "
                 "out."
             )
+        if self.hard_end is not None:
+            self._check_hard_end(algorithm)
         if self.difference > 0 and not algorithm.supports_indifference:
             raise InputError(
                 f"The algorithm {algorithm.name} takes no smallest difference that matters; use another one, or leave "
@@ -210,10 +255,20 @@ class Design:
 
     def with_privacy(self, privacy: Privacy) -> Design:
         """The same design with another promise of privacy."""
-        rules = resolve(self.identity)
-        changed = replace(self, privacy=privacy, encoding=_encoding(rules, privacy, self.outcomes, self.distributed))
+        bits = self.hard_end is not None or self.distributed
+        return self._changed(privacy=privacy, encoding=_encoding(resolve(self.identity), privacy, self.outcomes, bits))
+
+    def with_difference(self, difference: Fraction) -> Design:
+        """The same design with another smallest difference that matters; without one there is no hard end either."""
+        return self._changed(difference=difference)
+
+    def _changed(self, **changes: Any) -> Design:
+        # A hard end is planned anew, by as many participants as it takes.
+        rules, ending = resolve(self.identity), self.hard_end
+        most = self.max_participants if ending is None else None
+        changed = replace(self, **{"hard_end": None, "max_participants": most} | changes)
         changed.check(rules)
-        return changed
+        return changed if ending is None or changed.difference == 0 else changed._ending(rules, ending.rates, None)
 
     @property
     def identity(self) -> str:
@@ -288,6 +343,7 @@ class Design:
             against=self.against,
             control=-1 if self.control is None else self.arms.index(self.control),
             delta_none=math.nan if self.delta_none is None else float(self.delta_none),
+            ladder=None if self.hard_end is None else self.hard_end.ladder(),
         )
 
     def warnings(self) -> list[str]:
@@ -323,7 +379,9 @@ class Design:
         usual = {"beta": "0.5", "s": "2", "codes": FOLDED}
         rows = []
         for key, value in self.to_json().items():
-            if value is not None and value != usual.get(key):
+            if key == "hard_end" and self.hard_end is not None:
+                rows += self.hard_end.in_words()
+            elif value is not None and value != usual.get(key):
                 shown = ", ".join(value) if isinstance(value, list) else str(value)
                 rows.append((key.replace("_", " "), in_largest_unit(int(value)) if key == "follow_up" else shown))
         return rows
@@ -348,6 +406,7 @@ class Design:
             "codes": self.codes,
             **({} if self.base is None else {"base": text_of(self.base)}),
             **({} if self.delta_none is None else {"control": self.control, "delta_none": text_of(self.delta_none)}),
+            **({} if self.hard_end is None else {"hard_end": self.hard_end.to_json()}),
             **({"noise": DISTRIBUTED} if self.distributed else {}),
         }
 
@@ -377,6 +436,7 @@ class Design:
                 allocation=data["allocation"],
                 beta=kept(data.get("beta", "1/2"), "beta"),
                 s=kept(data.get("s", 2), "s"),
+                hard_end=Ending.from_json(data["hard_end"]) if "hard_end" in data else None,
                 codes=data.get("codes", AS_TYPED),
                 distributed=one_of("Who adds the noise", data.get("noise", CENTRAL), WHO_ADDS_NOISE) == DISTRIBUTED,
             )
@@ -390,10 +450,10 @@ def _revision(text: str) -> int:
     return int(text or 1)
 
 
-def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes, distributed: bool) -> str:
-    # Proofs for continuous noise are kept on the fine grid; integer noise takes 0/1 outcomes as they are.
-    bits = privacy.model in ("local", "shuffle") or distributed
-    if bits or (rules.noise == "discrete" and rules.binarises):
+def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes, bits: bool) -> str:
+    # Proofs for continuous noise are kept on the fine grid; integer noise takes 0/1 outcomes as they are. A hard end
+    # counts steps of a walk and distributed noise counts bits, so other outcomes become 0 or 1 by a coin.
+    if privacy.model in ("local", "shuffle") or bits or (rules.noise == "discrete" and rules.binarises):
         return AS_IS if outcomes.binary else COIN
     return AS_IS if rules.noise == "discrete" and outcomes.binary else ON_GRID
 
@@ -431,6 +491,10 @@ def _check(design: Design) -> None:
     whole("The number of contributions", design.contributions, 1, MOST_CONTRIBUTIONS)
     if design.max_participants is not None:
         whole("The largest number of participants", design.max_participants, len(arms), MOST_PARTICIPANTS)
+    if design.hard_end is not None and design.max_participants != design.hard_end.people:
+        raise InputError("A trial with a hard end takes at most as many participants as its stages hold.")
+    if design.hard_end is not None and design.encoding == ON_GRID:
+        raise InputError("A trial with a hard end counts outcomes of 0 and 1; others become so by a coin.")
     if design.follow_up is not None:
         duration(design.follow_up)
     if design.contributions > 1 and design.follow_up is None:

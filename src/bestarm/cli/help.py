@@ -30,7 +30,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "bounds": ("bestarm bounds --means 0.95,0.9,0.9,0.9,0.5 --epsilon 0.1 --delta 0.01",),
     "algorithms": ("bestarm algorithms",),
     "replay": ("bestarm replay trial.csv --arm group --outcome died --lower-is-better --epsilon 1 --difference 0.02",),
-    "demo": ("bestarm demo",),
+    "demo": ("bestarm demo", "bestarm demo --distributed"),
     "serve": ("bestarm serve --store trials.db --port 8000",),
     "audit": (
         "bestarm audit --epsilon 1 --follow-up 30d",
@@ -41,7 +41,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "threshold": ("bestarm threshold --k1 9 --k2 9 --n 128 --m 128 --arms 5 --epsilon 1 --delta 0.01",),
     "trial create": (
         "bestarm trial create dose.db --name dose --arms 5mg,10mg,20mg --epsilon 1 --delta 0.05 --follow-up 30d",
-        "bestarm trial create vs.db --name vs --arms placebo,5mg --control placebo --difference 0.1 --epsilon 1 --delta 0.05",
+        "bestarm trial create d.db --name d --arms water,5mg --control water --difference 0.1 --epsilon 1 --delta 0.05",
     ),
     "trial ask": ("bestarm trial ask dose.db --name dose --subject p-001",),
     "trial tell": ("bestarm trial tell dose.db --name dose --assignment 1-3fa9 --outcome 1",),

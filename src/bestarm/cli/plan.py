@@ -17,6 +17,7 @@ from bestarm.cli.options import (
     Enrol,
     Epsilon,
     FollowUp,
+    HardEnd,
     High,
     Json,
     LawName,
@@ -26,6 +27,7 @@ from bestarm.cli.options import (
     Missing,
     OutcomeKind,
     Ramp,
+    Rates,
     Seed,
     Trend,
     Values,
@@ -33,6 +35,7 @@ from bestarm.cli.options import (
     number_option,
     parse_means,
     parse_missing,
+    parse_rates,
     parse_sd,
     whole_option,
 )
@@ -112,6 +115,8 @@ def plan(
     ] = None,
     jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     max_participants: MaxParticipants = None,
+    hard_end: HardEnd = False,
+    rates: Rates = None,
     as_json: Json = False,
 ) -> None:
     """Plan a trial. First: what is the smallest difference that matters (--difference)? The recommended arm is then
@@ -141,6 +146,8 @@ def plan(
         seed=seed,
         participants=participants,
         max_participants=max_participants,
+        hard_end=hard_end,
+        rates=parse_rates(rates),
         enrol=enrol,
         arrivals=arrivals,
         ramp=ramp,

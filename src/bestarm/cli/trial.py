@@ -13,10 +13,13 @@ from bestarm.cli.options import (
     DeltaNone,
     Difference,
     Group,
+    HardEnd,
     Json,
     MaxParticipants,
     PrivacyDelta,
     PrivacyModel,
+    Rates,
+    parse_rates,
     whole_option,
 )
 from bestarm.cli.output import caution, emit_json, number, say, show_table
@@ -91,6 +94,8 @@ def create(
     control: Control = None,
     delta_none: DeltaNone = None,
     max_participants: MaxParticipants = None,
+    hard_end: HardEnd = False,
+    rates: Rates = None,
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
     ] = None,
@@ -136,6 +141,8 @@ def create(
         "control": control,
         "delta_none": delta_none,
         "max_participants": max_participants,
+        "hard_end": hard_end,
+        "rates": parse_rates(rates),
         "follow_up": follow_up,
         "withdrawal": withdrawal,
         "contributions": contributions,
@@ -322,6 +329,8 @@ def _show_status(found: dict[str, Any]) -> None:
         control = found["evidence"][0]["claim"] is not None
         title = "Evidence for each claim" if control else "Evidence for the leading arm against each rival"
         show_table(title, ("claim" if control else "rival", "evidence", "needed"), rows)
+    if found["hard_end"]:
+        say(found["hard_end"])
     spent = found["epsilon_spent"]
     say(f"{len(found['releases'])} releases." + ("" if spent is None else f" Epsilon spent: {spent:g} a person."))
     if found["verdict"] is not None:

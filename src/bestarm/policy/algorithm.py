@@ -76,6 +76,7 @@ class Algorithm:
     supports_indifference: bool = False
     supports_control: bool = False
     """Whether arms can be compared with control; `over` then answers control's own index for "none"."""
+    supports_hard_end: bool = False
     needs_base: bool = False
     """Whether its size follows from a smallest difference that matters and a planned mean of all arms but the best."""
     standings: Callable[[Any, Any], list[Standing]] | None = None

@@ -310,6 +310,7 @@ def evidence() -> Staged:
         noise="discrete",
         supports_indifference=True,
         supports_control=True,
+        supports_hard_end=True,
     )
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from bestarm.release.laws import Law
+from bestarm.theory.ladder import Ladder
 
 
 @dataclass(frozen=True)
@@ -16,9 +17,9 @@ class Numbers:
     smallest difference between two arms' means that matters, on the scale from 0 to 1; `base` is the planned mean of
     all arms but the best, which only the fixed design needs, and NaN without one; `beta` is the leader's share in
     Top Two sampling and `s` the exponent of the paper's thresholds; `against` says that missing outcomes are counted
-    against the finding, 0 on a stage's champion and 1 on its rivals. `control` is the arm that the others are compared
-    with, -1 for none: the difference is then negative for non-inferiority, and `delta_none` is the risk to answer
-    "none" although an arm is better by the difference.
+    against the finding, 0 on a stage's champion and 1 on its rivals; `ladder` are the stages and lines of a hard end.
+    `control` is the arm that the others are compared with, -1 for none: the difference is then negative for
+    non-inferiority, and `delta_none` is the risk to answer "none" although an arm is better by the difference.
     """
 
     arms: int
@@ -31,6 +32,7 @@ class Numbers:
     against: bool = False
     control: int = -1
     delta_none: float = math.nan
+    ladder: Ladder | None = None
 
     @property
     def budget(self) -> float:

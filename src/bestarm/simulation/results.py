@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from bestarm.simulation.people import MOST_DATES
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ROUNDING: Final = 1e-12
+"""Two means that differ by less are the same number, written in decimals."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,8 @@ class Results:
             bad = ahead <= min(self.zone, 0.0)
             bad[self.control] = np.delete(ahead, self.control).max() >= max(self.zone, 0.0)
             return np.asarray(self.decided & bad[self.recommended])
-        bad = means <= means.max() - self.zone if self.zone > 0 else means < means.max()
+        # 0.15 - 0.1 is less than 0.05 in floating point: a mean just at the edge is wrong all the same.
+        bad = means <= means.max() - self.zone + ROUNDING if self.zone > 0 else means < means.max()
         return np.asarray(self.decided & bad[self.recommended])
 
     @property

@@ -126,6 +126,8 @@ def make_scenario(
     delta_none: object = None,
     base: object = None,
     max_participants: int | None = None,
+    hard_end: bool = False,
+    rates: Sequence[object] | None = None,
     beta: float = 0.5,
     s: float = 2.0,
     outcomes: Outcomes | None = None,
@@ -165,6 +167,8 @@ def make_scenario(
         delta_none=delta_none,
         base=base,
         max_participants=max_participants,
+        hard_end=hard_end,
+        rates=rates,
         follow_up=follow_up,
         withdrawal=withdrawal,
         beta=beta,
@@ -215,6 +219,8 @@ def simulate(
     jobs: int = 1,
     max_participants: int | None = None,
     max_samples: int | None = None,
+    hard_end: bool = False,
+    rates: Sequence[object] | None = None,
     privacy: str | None = None,
     rho: float | None = None,
     privacy_delta: object = None,
@@ -245,6 +251,9 @@ def simulate(
     control itself for "none" when no arm is better by the `difference` (negative: not worse by so much). `delta` is the
     risk of the first claim and `delta_none`, by default the same, that of the second.
 
+    With `hard_end` every run ends with a recommendation by a number of people that follows from the design; `rates` is
+    a band, lowest and highest, that no arm's mean is assumed to leave (docs/planning.md).
+
     As life has it: people come in at `enrol` a day, evenly or by chance (`arrivals="poisson"`), at first fewer (`ramp`,
     such as "60d"); an outcome is known after the `follow_up`, such as "28d"; a share `missing` of them (one number, or
     one an arm) never comes and is imputed by `withdrawal`; a `trend` such as "linear:0.1" (or step, bump, season) is
@@ -269,6 +278,8 @@ def simulate(
         delta_none=delta_none,
         base=base,
         max_participants=one_cap(max_participants, max_samples),
+        hard_end=hard_end,
+        rates=rates,
         beta=beta,
         s=s,
         enrol=enrol,

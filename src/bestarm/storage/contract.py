@@ -229,8 +229,8 @@ class Reading(Books):
         """The policy's state: the bytes of each of its arrays, by name."""
 
     @abstractmethod
-    def events(self) -> Iterator[Event]:
-        """The whole log in order."""
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """The log in order, whole or from what follows the event of this number."""
 
     @abstractmethod
     def assignments(self) -> Iterator[Assignment]:

@@ -29,26 +29,26 @@ def twin(row: Row) -> Row:
     return copied
 
 
-@dataclass
 class Rows:
     """Rows by their keys."""
 
-    assignments: dict[int, Assignment] = field(default_factory=dict)
-    stages: dict[int, Stage] = field(default_factory=dict)
-    tallies: dict[tuple[int, int], Tally] = field(default_factory=dict)
-    positions: dict[int, int] = field(default_factory=dict)
-    """The number of the stage at each place in the order of release."""
-    subjects: dict[str, set[int]] = field(default_factory=dict)
-    """Assignments that a subject got, wherever this was noted; it may have lost one since."""
+    __slots__ = ("assignments", "positions", "stages", "subjects", "tallies")
+
+    def __init__(self) -> None:
+        self.assignments: dict[int, Assignment] = {}
+        self.stages: dict[int, Stage] = {}
+        self.positions: dict[int, int] = {}
+        """The number of the stage at each place in the order of release."""
+        self.tallies: dict[tuple[int, int], Tally] = {}
+        self.subjects: dict[str, set[int]] = {}
+        """Assignments that a subject got in this block; it may have lost one since."""
 
     def enter(self, other: Rows) -> None:
-        """Take over these rows."""
+        """Take over these rows, but not who got them."""
         self.assignments.update(other.assignments)
-        self.stages.update(other.stages)
         self.tallies.update(other.tallies)
+        self.stages.update(other.stages)
         self.positions.update(other.positions)
-        for subject, numbers in other.subjects.items():
-            self.subjects.setdefault(subject, set()).update(numbers)
 
 
 @dataclass
@@ -210,10 +210,14 @@ class Drafting(Writing):
 
     def accept(self) -> None:
         """Let what was saved so far stand: it is known from here on, and written when the block ends."""
-        self.known.rows.enter(Rows(self._saved.assignments, self._saved.stages, self._saved.tallies))
-        self.known.rows.positions.update(self._saved.positions)
-        self.changed.enter(self._saved)
-        self._drafts, self._saved = Rows(), Rows()
+        saved = self._saved
+        if saved.assignments or saved.stages or saved.tallies:
+            self.known.rows.enter(saved)
+            self.changed.enter(saved)
+            for subject, numbers in saved.subjects.items():
+                self.changed.subjects.setdefault(subject, set()).update(numbers)
+            self._saved = Rows()
+        self._drafts = Rows()
 
     def settled(self) -> Known:
         """The trial as this block leaves it, for the next one."""

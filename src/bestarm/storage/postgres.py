@@ -37,7 +37,7 @@ class PostgresLink(Link):
             for statement, rows in writes:
                 if len(rows) == 1:
                     self.execute(statement, rows[0])
-                else:
+                elif rows:
                     with self.connection.cursor() as cursor:
                         cursor.executemany(statement, rows)
 

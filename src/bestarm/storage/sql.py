@@ -15,12 +15,12 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from bestarm.errors import InputError, OperationError
+from bestarm.errors import InputError, NoSuchTrial, OperationError
 from bestarm.storage.contract import Book, Reading, Store, Writing
 from bestarm.storage.drafts import Known
 from bestarm.storage.events import GENESIS, canonical
@@ -30,6 +30,8 @@ from bestarm.storage.sql_statements import Statements, book_from, bytes_from, da
 
 OF_A_TRIAL = ("state", "tallies", "stages", "assignments", "events")
 """The tables that hold a trial's rows."""
+MOST_IDLE: Final = 2
+"""Connections that wait for the next block; others go back to the pool, which everybody shares."""
 
 
 class SQLStore(Store):
@@ -45,7 +47,11 @@ class SQLStore(Store):
         self._place = place
         self._process = os.getpid()
         self._kept: dict[str, Known] = {}
-        weakref.finalize(self, _dispose, engine, os.getpid())
+        self._idle: list[tuple[Any, Any]] = []
+        """Connections between two blocks, each with the pool it came from."""
+        self._others: list[tuple[Any, Any]] = []
+        """Connections of the process that this one was forked from: neither used nor closed here."""
+        weakref.finalize(self, _dispose, engine, self._idle, os.getpid())
 
     @abstractmethod
     def _link(self, connection: Any) -> Link:
@@ -73,11 +79,8 @@ class SQLStore(Store):
                 self._let_go(pooled)
 
     def _begun(self, begin: str) -> tuple[Any, Link]:
-        if os.getpid() != self._process:  # forked: the connections are the other process's
-            self.engine.dispose(close=False)
-            self._kept, self._process = {}, os.getpid()
         driver: Any = self.engine.dialect.loaded_dbapi
-        pooled = self.engine.raw_connection()
+        pooled = self._connection()
         try:
             link = self._link(pooled.driver_connection)
             link.execute(begin)
@@ -88,20 +91,38 @@ class SQLStore(Store):
             # It was idle while the database went away; nothing has been asked of it yet, so a new one will do.
             pooled.invalidate()
             self.engine.dispose()
-            pooled = self.engine.raw_connection()
+            pooled = self._connection()
             link = self._link(pooled.driver_connection)
             link.execute(begin)
         return pooled, link
+
+    def _connection(self) -> Any:
+        # One that the last block left, if the pool it came from is still in use: to fetch it there takes longer than
+        # many a statement.
+        if os.getpid() != self._process:  # forked: the connections are the other process's
+            self.engine.dispose(close=False)
+            self._others += self._idle
+            self._idle.clear()
+            self._kept, self._process = {}, os.getpid()
+        while self._idle:
+            with suppress(IndexError):
+                pool, pooled = self._idle.pop()
+                if pool is self.engine.pool:
+                    return pooled
+                pooled.invalidate()
+        return self.engine.raw_connection()
 
     def _gone(self, error: Exception) -> bool:
         """Whether the connection broke, so that another one may do."""
         return False
 
     def _let_go(self, pooled: Any) -> None:
-        if self._free(pooled.driver_connection):
-            pooled.close()
-        else:
+        if not self._free(pooled.driver_connection):
             pooled.invalidate()
+        elif len(self._idle) < MOST_IDLE:
+            self._idle.append((self.engine.pool, pooled))
+        else:
+            pooled.close()
 
     def names(self) -> list[str]:
         with self._block(self.begin_reading) as link:
@@ -158,7 +179,7 @@ class SQLStore(Store):
     def _trial(self, link: Link, name: str) -> Known:
         row = link.execute(self.statements.trial, (name,)).fetchone()
         if row is None:
-            raise InputError(f"There is no trial named {name!r} in {self._place}; `bestarm trial list` names them.")
+            raise NoSuchTrial(f"There is no trial named {name!r} in {self._place}; `bestarm trial list` names them.")
         number, _, design, key, seq, head, public_seq, public_head, book = row
         return Known(
             number, name, data_from(design), bytes_from(key), seq, head, public_seq, public_head, book_from(book)
@@ -195,12 +216,14 @@ class SQLStore(Store):
 
     def close(self) -> None:
         self._kept.clear()
-        self.engine.dispose()
+        _dispose(self.engine, self._idle, self._process)
 
 
-def _dispose(engine: sa.Engine, process: int) -> None:
+def _dispose(engine: sa.Engine, idle: list[tuple[Any, Any]], process: int) -> None:
     # A process forked from ours must not say goodbye on connections that are still ours.
     with suppress(SQLAlchemyError):
+        while idle and os.getpid() == process:
+            idle.pop()[1].close()
         engine.dispose(close=os.getpid() == process)
 
 

@@ -6,7 +6,7 @@ handful of statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bestarm.storage.contract import Assignment, Reading, Stage, Tally
@@ -47,7 +47,7 @@ class Link:
         for statement, rows in writes:
             if len(rows) == 1:
                 self.execute(statement, rows[0])
-            else:
+            elif rows:
                 self.connection.executemany(statement, rows)
 
 
@@ -104,8 +104,8 @@ class SQLReading(Reading):
         rows = self._link.execute(self._link.statements.state, (self._id,))
         return {str(array): bytes_from(value) for array, value in rows}
 
-    def events(self) -> Iterator[Event]:
-        return map(event_from, self._link.stream(self._link.statements.all_events, self._id))
+    def events(self, after: int = 0) -> Iterator[Event]:
+        return map(event_from, self._link.stream(self._link.statements.events, self._id, after))
 
     def assignments(self) -> Iterator[Assignment]:
         return (Assignment(*row) for row in self._link.stream(self._link.statements.all_assignments, self._id))
@@ -148,27 +148,26 @@ class SQLWriting(Drafting, SQLReading):
         texts, changed, trial = self._link.statements, self.changed, self._id
         writes: Writes = []
 
-        def write(statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-            if found := list(rows):
-                writes.append((statement, found))
-
-        write(texts.add_event, [(trial, *event_row(event)) for event in self.log])
-        new = [a for n, a in changed.assignments.items() if n > self._assigned_before]
-        old = [a for n, a in changed.assignments.items() if n <= self._assigned_before]
-        write(texts.add_assignment, [(trial, *assignment_row(a)) for a in new])
-        write(texts.change_assignment, [(*assignment_change(a), trial, a.number) for a in old])
-        for stage in changed.stages.values():
-            if stage.number > self._opened_before:
-                write(texts.add_stage, [(trial, *stage_row(stage))])
-            else:
-                write(texts.change_stage, [(*stage_change(stage), trial, stage.number)])
-        write(texts.put_tally, [(trial, *tally_row(tally)) for tally in changed.tallies.values()])
+        if self.log:
+            writes.append((texts.add_event, [(trial, *event_row(event)) for event in self.log]))
+        if changed.assignments:
+            last = self._assigned_before
+            new = [(trial, *assignment_row(a)) for n, a in changed.assignments.items() if n > last]
+            old = [(*assignment_change(a), trial, n) for n, a in changed.assignments.items() if n <= last]
+            writes += [(texts.add_assignment, new), (texts.change_assignment, old)]
+        if changed.stages:
+            last = self._opened_before
+            born = [(trial, *stage_row(stage)) for n, stage in changed.stages.items() if n > last]
+            grown = [(*stage_change(stage), trial, n) for n, stage in changed.stages.items() if n <= last]
+            writes += [(texts.add_stage, born), (texts.change_stage, grown)]
+        if changed.tallies:
+            writes.append((texts.put_tally, [(trial, *tally_row(tally)) for tally in changed.tallies.values()]))
         if self.layout is not None:
-            write(texts.delete("state", "trial"), [(trial,)])
-            write(texts.add_state, [(trial, name, array) for name, array in self.layout.items()])
-        else:
-            write(texts.change_state, [(array, trial, name) for name, array in self.arrays.items()])
+            writes.append((texts.delete("state", "trial"), [(trial,)]))
+            writes.append((texts.put_state, [(trial, name, array) for name, array in self.layout.items()]))
+        elif self.arrays:
+            writes.append((texts.put_state, [(trial, name, array) for name, array in self.arrays.items()]))
         if self.log:
             heads = (self.seq, self.head, self.public_seq, self.public_head)
-            write(texts.change_trial, [(*heads, canonical(self.book.to_json()), trial)])
+            writes.append((texts.change_trial, [(*heads, canonical(self.book.to_json()), trial)]))
         self._link.write(writes)

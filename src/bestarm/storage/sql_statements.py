@@ -61,7 +61,7 @@ class Statements:
         self.stage_at = self._select("stages", STAGE_COLUMNS, ("trial", "position"))
         self.tally = self._select("tallies", TALLY_COLUMNS, ("trial", "stage", "arm"))
         self.state = self._select("state", ("array", "bytes"), ("trial",))
-        self.all_events = self._select("events", EVENT_COLUMNS, ("trial",)) + ' ORDER BY "seq"'
+        self.events = self._select("events", EVENT_COLUMNS, ("trial",)) + f' AND "seq" > {mark} ORDER BY "seq"'
         self.all_assignments = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + ' ORDER BY "number"'
         self.all_stages = self._select("stages", STAGE_COLUMNS, ("trial",)) + ' ORDER BY "number"'
         self.all_tallies = self._select("tallies", TALLY_COLUMNS, ("trial",)) + ' ORDER BY "stage", "arm"'
@@ -69,16 +69,11 @@ class Statements:
         self.add_event = self._insert("events", ("trial", *EVENT_COLUMNS))
         self.add_assignment = self._insert("assignments", ("trial", *ASSIGNMENT_COLUMNS))
         self.add_stage = self._insert("stages", ("trial", *STAGE_COLUMNS))
-        self.add_state = self._insert("state", ("trial", "array", "bytes"))
-        changes = ", ".join(f'"{name}" = excluded."{name}"' for name in TALLY_CHANGES)
-        self.put_tally = (
-            self._insert("tallies", ("trial", *TALLY_COLUMNS))
-            + f' ON CONFLICT ("trial", "stage", "arm") DO UPDATE SET {changes}'
-        )
+        self.put_state = self._put("state", ("trial", "array"), ("bytes",))
+        self.put_tally = self._put("tallies", ("trial", "stage", "arm"), TALLY_CHANGES)
         self.change_trial = self._update("trials", HEADS, ("id",))
         self.change_assignment = self._update("assignments", ASSIGNMENT_CHANGES, ("trial", "number"))
         self.change_stage = self._update("stages", STAGE_CHANGES, ("trial", "number"))
-        self.change_state = self._update("state", ("bytes",), ("trial", "array"))
 
     def delete(self, table: str, column: str) -> str:
         """Delete a trial's rows from a table."""
@@ -92,6 +87,10 @@ class Statements:
 
     def _insert(self, table: str, columns: tuple[str, ...]) -> str:
         return f'INSERT INTO "{table}" ({_listed(columns)}) VALUES ({", ".join([self._mark] * len(columns))})'
+
+    def _put(self, table: str, keys: tuple[str, ...], changes: tuple[str, ...]) -> str:
+        changed = ", ".join(f'"{name}" = excluded."{name}"' for name in changes)
+        return f"{self._insert(table, (*keys, *changes))} ON CONFLICT ({_listed(keys)}) DO UPDATE SET {changed}"
 
     def _update(self, table: str, changes: Iterable[str], where: Iterable[str]) -> str:
         changed = ", ".join(f'"{name}" = {self._mark}' for name in changes)
@@ -117,8 +116,11 @@ def stage_row(stage: Stage) -> tuple[Any, ...]:
 
 def stage_change(stage: Stage) -> tuple[Any, ...]:
     """What may change of a stage, as its columns."""
-    row = vars(stage)
-    return tuple(_text(row[name]) if name in ("releases", "terms") else row[name] for name in STAGE_CHANGES)
+    *plain, releases, terms = _stage_changes(stage)
+    return (*plain, _text(releases), _text(terms))
+
+
+_stage_changes = attrgetter(*STAGE_CHANGES)
 
 
 def _text(value: Any) -> str | None:

@@ -284,6 +284,8 @@ class Status(Answer):
     """Of algorithms with coins; null for others, and before the first stage."""
     epsilon_spent: float | None
     explanation: str
+    hard_end: str | None
+    """By when the trial always ends, and what its promise then rests on, in words; null without a hard end."""
     verdict: Verdict | None
     caveat: str | None
 

@@ -18,7 +18,7 @@ from bestarm.policy.record import FloatArray
 from bestarm.release.distributed import LEAST_SHARE
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Tally
 from bestarm.storage.memory import MemoryBooks
-from bestarm.trial.course import Opening, Outturn, course_of
+from bestarm.trial.course import Opening, Outturn, TrialCourse, course_of
 
 MICROSECONDS: Final = 1_000_000
 HOUR: Final = 3600 * MICROSECONDS
@@ -59,6 +59,10 @@ class Rules:
         """The policy's state before the first person."""
         return self.algorithm.start(self.constants)
 
+    def course(self, state: Any) -> TrialCourse:
+        """What drives the policy in this state."""
+        return course_of(self.algorithm, state, self.constants, self.design.law.group)
+
 
 @dataclass(frozen=True)
 class Owed:
@@ -77,7 +81,11 @@ class Fold:
         self.rules = rules
         self.books = books
         self.state = state
-        self.course = course_of(rules.algorithm, state, rules.constants, rules.design.law.group)
+        self.course = rules.course(state)
+        self.joined: list[int] = []
+        """The arms of those who joined a stage."""
+        self.turned = False
+        """Whether a stage opened, closed or was released."""
         self._winner = UNDECIDED
 
     @property
@@ -256,6 +264,7 @@ class Fold:
     def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
         self.course.opened(opening)
+        self.turned = True
         number = self.book.opened + 1
         stage = Stage(
             number, list(opening.weights), opening.difference, opening.champion, opening.planned, opening.planned
@@ -272,6 +281,7 @@ class Fold:
             self.book.vacant.remove((arm, stage.number))
         else:
             self.course.joined(arm)
+            self.joined.append(arm)
         tally.assigned += 1
         stage.people += 1
         subject = secret.get("subject", str(body["assignment"]))
@@ -288,6 +298,7 @@ class Fold:
         for arm in stage.arms:
             del self.book.filling[str(arm)]
         self.course.closed()
+        self.turned = True
         self.books.save_stage(stage)
 
     def _told(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
@@ -392,6 +403,7 @@ class Fold:
             if tally.voided != counts[arm]:  # from the public chain alone the numbers are known here first
                 tally.voided = counts[arm]
                 self.books.save_tally(tally)
+        self.turned = True
         self.course.released(stage, Outturn(tuple(self.sizes(stage)), counts, values))
         self._winner = int(self.rules.algorithm.over(self.state, self.rules.constants))
         if self.course.foreseen and self._winner == UNDECIDED:

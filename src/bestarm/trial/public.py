@@ -16,6 +16,7 @@ from bestarm.policy.algorithm import BETTER, Standing
 from bestarm.policy.sample_ratio import SampleRatio
 from bestarm.release.distributed import LEAST_SHARE, against_a_server
 from bestarm.release.laws import LOCAL
+from bestarm.sentences import hard_end_said
 from bestarm.trial.answers import (
     ArmDifference,
     ArmEstimate,
@@ -127,6 +128,7 @@ def status_of(view: PublicView) -> Status:
         sample_ratio=None if view.coins is None else SampleRatioCheck(view.coins.p_value, view.coins.ok),
         epsilon_spent=_spent(view)["epsilon_spent"],
         explanation=view.explanation,
+        hard_end=" ".join(hard_end_said(view.design)) or None,
         verdict=view.verdict,
         caveat=view.caveat,
     )
@@ -265,6 +267,7 @@ def assumptions(view: PublicView) -> list[str]:
             "The verdict: every participant's arm is a fair coin with the stage's announced weights, and nobody's "
             "outcome depends on the arm of somebody enrolled later. Outcomes may drift and depend on each other.",
             "Estimates and intervals of single arms: an arm's outcomes are independent and of constant mean.",
+            *hard_end_said(design),
         ]
     else:
         said = ["Outcomes of an arm are independent, with a mean that does not change during the trial."]

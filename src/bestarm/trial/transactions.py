@@ -31,8 +31,8 @@ from typing import Any, Generic, TypeVar
 from bestarm.errors import BestArmError
 from bestarm.storage.contract import Reading, Store, Writing
 from bestarm.trial.desk import Desk
-from bestarm.trial.fold import MICROSECONDS, Fold, Rules, refolded
-from bestarm.trial.policy_state import fill, to_bytes
+from bestarm.trial.fold import MICROSECONDS, Fold, Rules
+from bestarm.trial.policy_state import KeptState
 
 Answer = TypeVar("Answer")
 Clock = Callable[[], float]
@@ -77,9 +77,7 @@ class Transactions(ABC):
         self._rules = rules
         self._clock = clock
         self._lock = threading.RLock()
-        self._state: Any = None
-        self._saved: dict[str, bytes] = {}
-        """The state's arrays as they are on disk, or will be with this commit."""
+        self._kept: KeptState | None = None
         self._head: str | None = None
         """The last event that the state stands for."""
 
@@ -125,41 +123,39 @@ class Transactions(ABC):
         replies: list[Reply[Any]] | None = None
         try:
             with self._store.writing(self.name) as writing:
-                if self._head != writing.head:
-                    self._load(writing)
-                before = self._saved
-                desk = self._desk(writing, self._state)
+                if self._kept is None or self._head != writing.head:
+                    self._must_be_ours(writing)
+                    self._kept = KeptState(self._rules, writing)
+                kept = self._kept
+                desk = self._desk(writing, kept.state)
                 if desk.fold.owed(desk.at) is None:
-                    replies = [self._heard(writing, request) for request in requests]
+                    replies = []
+                    for request in requests:
+                        replies.append(self._heard(writing, kept, desk, request))
+                        desk = self._desk(writing, kept.state)
                 else:
                     desk.settle()
-                    self._saved = to_bytes(self._state)
-                writing.save_state({n: b for n, b in self._saved.items() if before.get(n) != b})
+                    kept.follow(desk.fold, writing.seq)
+                kept.write(writing)
             self._head = writing.head
         except BaseException:
             self._head = None  # whatever the state in memory has become, it is not what is on disk
             raise
         return replies
 
-    def _heard(self, writing: Writing, request: Request[Answer]) -> Reply[Answer]:
-        head = writing.head
+    def _heard(self, writing: Writing, kept: KeptState, desk: Desk, request: Request[Answer]) -> Reply[Answer]:
         try:
             with writing.attempt():
-                decided = request.hear(self._desk(writing, self._state))
+                decided = request.hear(desk)
         except BestArmError as refusal:
-            fill(self._state, self._saved)
+            kept.go_back()
             return Reply(request, refusal=refusal)
-        if writing.head != head:
-            self._saved = to_bytes(self._state)
+        kept.follow(desk.fold, writing.seq)
         return Reply(request, decided)
 
-    def _load(self, writing: Writing) -> None:
-        self._saved = writing.state()
-        self._state = self._rules.fresh_state()
-        if not fill(self._state, self._saved):
-            self._state = refolded(self._rules, writing)
-            self._saved = to_bytes(self._state)
-            writing.replace_state(self._saved)
+    @abstractmethod
+    def _must_be_ours(self, reading: Reading) -> None:
+        """Raise NoSuchTrial if another trial has been created under our name, after ours was deleted."""
 
     def advance(self) -> None:
         """Make the releases whose time has come; every other request does so too."""
@@ -180,7 +176,5 @@ class Transactions(ABC):
             yield reading, self._fold(reading)
 
     def _fold(self, reading: Reading) -> Fold:
-        state = self._rules.fresh_state()
-        if not fill(state, reading.state()):
-            state = refolded(self._rules, reading)
-        return Fold(self._rules, reading, state)
+        self._must_be_ours(reading)
+        return Fold(self._rules, reading, KeptState(self._rules, reading).state)

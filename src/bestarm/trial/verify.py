@@ -33,7 +33,7 @@ from bestarm.trial.desk import OURSELVES, in_fixed_order, may_gather
 from bestarm.trial.fold import APPLY, HOUR, Fold, Rules
 from bestarm.trial.identity import KEY_BYTES
 from bestarm.trial.moments import moment
-from bestarm.trial.policy_state import differing, fill
+from bestarm.trial.policy_state import KeptState, differing, fits
 
 UNREADABLE: Final = (
     BestArmError,
@@ -46,6 +46,7 @@ UNREADABLE: Final = (
     ValueError,
 )
 """What garbled events may raise."""
+UNSOUND: Final = "The stages and lines of the design's hard end do not keep its promise."
 LOST: Final = "From here on decisions cannot be derived again; the chain is checked to its end."
 
 
@@ -165,6 +166,8 @@ class Recheck:
         """The design, the name and the key are those of the books."""
         if event.body["design"] != self.fold.rules.design.to_json():
             raise Wrong("The design in the log is not the trial's design.")
+        if not self.fold.rules.design.sound:
+            raise Wrong(UNSOUND)
         if event.body["name"] != self.name:
             raise Wrong("The name in the log is not the trial's name.")
         # To HMAC a key and the same key followed by zeros are one.
@@ -446,8 +449,7 @@ def _books_differ(fold: Fold, books: MemoryBooks, reading: Reading, heads: tuple
             same = False
         if not same:
             return f"The {what} in the books differ from what the log gives."
-    state = fold.rules.fresh_state()
-    if not fill(state, reading.state()):
+    if not fits(fold.rules, reading):
         return None  # kept in another layout than this version's: it is derived from the log when it is next needed
-    array = differing(state, fold.state)
+    array = differing(KeptState(fold.rules, reading).state, fold.state)
     return None if array is None else f"The policy's state in the books ({array}) differs from what the log gives."

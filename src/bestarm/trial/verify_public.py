@@ -30,6 +30,7 @@ from bestarm.trial.outlook import public_view
 from bestarm.trial.verify import (
     LOST,
     UNREADABLE,
+    UNSOUND,
     Wrong,
     check_assignment,
     check_opening,
@@ -73,6 +74,8 @@ def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) 
             head, count = str(mark), seq
             if fold is None:
                 fold, name = _fold_of(kind, body, algorithm), str(body["name"])
+                if not fold.rules.design.sound:
+                    found.append(UNSOUND)
             elif not lost:
                 said, lost = _faults(fold, kind, body)
                 found += said
