@@ -17,7 +17,7 @@ from typing import Any
 from bestarm._version import __version__
 from bestarm.codes import code_of
 from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
-from bestarm.errors import InputError
+from bestarm.errors import InputError, NoSuchTrial
 from bestarm.exact import exact
 from bestarm.policy.algorithm import Algorithm
 from bestarm.privacy.coins import OUTCOME, PersonalCoins
@@ -353,6 +353,10 @@ class Trial(Transactions, Tabled):
             return PersonalCoins(self._key_of_coins(writing) if apart else self._key, self.name, number, purpose)
 
         return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), deal)
+
+    def _must_be_ours(self, reading: Reading) -> None:
+        if reading.key != self._key:
+            raise NoSuchTrial(f"The trial {self.name!r} was deleted, and another one has its name; open it again.")
 
     def _key_of_coins(self, reading: Reading) -> bytes:
         if self._coin_key is None:
