@@ -12,6 +12,7 @@ NOT_COUNTED = (
     "cli/test_anywhere",
     "planning/test_beside",
     "policy/test_coin_bets",
+    "policy/test_control",
     "policy/test_evidence",
     "policy/test_invariants",
     "policy/test_paper_oracles",
