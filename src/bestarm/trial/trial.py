@@ -34,17 +34,18 @@ from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
 from bestarm.trial.identity import Participant
 from bestarm.trial.places import opened
 from bestarm.trial.policy_state import to_bytes
-from bestarm.trial.public import PublicView, ledger_of, status_of
+from bestarm.trial.public import ledger_of
 from bestarm.trial.staff import Staff
 from bestarm.trial.telling import tell_all, tell_rows, without_conflict
-from bestarm.trial.transactions import Clock, Request, Transactions
+from bestarm.trial.transactions import Clock, Request
 from bestarm.trial.verify import key_mark, verify
+from bestarm.trial.views import Views
 
 STAFF = "staff"
 """Who did it, when nobody says."""
 
 
-class Trial(Transactions, Tabled):
+class Trial(Views, Tabled):
     """One trial in a store. `create` makes it; `open` finds it again, from any process that reaches the store."""
 
     def __init__(
@@ -260,17 +261,12 @@ class Trial(Transactions, Tabled):
     @property
     def verdict(self) -> Verdict | None:
         """How the trial ended; None while it runs."""
-        with self._seen() as (reading, _):
+        with self._seen() as reading:
             return outlook.verdict_of(self._rules, reading.book)
-
-    def view(self) -> PublicView:
-        """Everything that may be known about the trial."""
-        with self._seen() as (reading, fold):
-            return outlook.public_view(self.name, fold, list(reading.stages()))
 
     def status(self, staff: bool = False) -> dict[str, Any]:
         """The public state as plain data; for `staff` also what is not public: what holds releases up."""
-        shown = status_of(self.view()).to_json()
+        shown = self._public_status()
         return shown | {"staff": self.staff_status().to_json()} if staff else shown
 
     def ledger(self) -> dict[str, Any]:
@@ -279,15 +275,14 @@ class Trial(Transactions, Tabled):
 
     def report(self, out: str | Path) -> dict[str, str]:
         """Write the report (report.html, report.json) into a folder; the paths."""
-        with self._seen() as (reading, fold):
-            view, head = outlook.public_view(self.name, fold, list(reading.stages())), reading.public_head
+        with self._seen() as reading:
+            view, head = self._view(reading), reading.public_head
         return exchange.write_report(view, head, out)
 
     def export_public(self, out: str | Path) -> dict[str, str]:
         """Write everything public into a folder as CSV and JSON; the paths."""
-        with self._seen() as (reading, fold):
-            view = outlook.public_view(self.name, fold, list(reading.stages()))
-            return exchange.write_public(view, reading, out)
+        with self._seen() as reading:
+            return exchange.write_public(self._view(reading), reading, out)
 
     def export_confidential(self, out: str | Path) -> dict[str, str]:
         """Write every assignment with its outcome and the whole log into a folder: confidential. The paths."""
@@ -311,8 +306,8 @@ class Trial(Transactions, Tabled):
 
     @contextmanager
     def _for_staff(self) -> Iterator[Staff]:
-        with self._seen() as (reading, fold):
-            yield Staff(reading, fold, self._now(reading))
+        with self._seen() as reading:
+            yield Staff(reading, self._books(reading), self._now(reading))
 
     def delete(self) -> None:
         """Delete the trial with its log; only one that never enrolled anybody can be."""
