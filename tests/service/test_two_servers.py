@@ -125,6 +125,28 @@ def test_everybody_gets_one_assignment_whoever_is_asked(pair: tuple[Service, Ser
     assert len(told) == 25
 
 
+def test_a_trial_that_was_deleted_and_made_anew_elsewhere(pair: tuple[Service, Service]) -> None:
+    here, there = pair
+    here.create()
+    token, admin = here.token("operator"), here.token("admin")
+    for service in pair:
+        assert service.call("GET", "/trials/dose/status", token).status_code == 200
+    assert here.call("DELETE", "/trials/dose", admin).status_code == 204
+    gone = there.call("POST", "/trials/dose/ask", token, {"subject": "p-1"})
+    assert gone.status_code == 404
+    assert "postgres" not in gone.text
+    here.create()
+    assert there.call("GET", "/trials/dose/status", token).status_code == 200
+    assert here.call("DELETE", "/trials/dose", admin).status_code == 204
+    here.create(arms=["x", "y", "z"])
+    for path, body in (("ask", {"subject": "p-1"}), ("ask-many", {"subjects": ["p-1"]})):
+        # What is known of the old one is never used on the new one: the first to notice says so, the next is served.
+        answers = [there.call("POST", f"/trials/dose/{path}", token, body) for _ in range(2)]
+        assert answers[1].status_code == 200, answers[1].text
+    assert there.call("GET", "/trials/dose", token).json()["design"]["arms"] == ["x", "y", "z"]
+    assert there.app.state.trials.find("dose").verify().ok
+
+
 def test_a_message_is_sent_by_one_of_them(postgres_place: str) -> None:
     listener = Listener()
     stores = [open_store(postgres_place, create=True) for _ in range(3)]

@@ -18,7 +18,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from bestarm import __version__
-from bestarm.errors import BestArmError
+from bestarm.errors import BestArmError, NoSuchTrial
 from bestarm.service import api
 from bestarm.service.access import Access
 from bestarm.service.failures import failure_of
@@ -31,6 +31,7 @@ from bestarm.service.plans import Planner
 from bestarm.service.problems import Problem, Refusal, problem_response, refusal_of
 from bestarm.service.sending import Sender
 from bestarm.service.trials import Trials
+from bestarm.service.window import Window
 from bestarm.storage import open_store
 from bestarm.storage.contract import Store
 
@@ -58,7 +59,8 @@ def create_app(
     """
     place = open_store(store, create=True)
     plans = planner or Planner()
-    trials, hooks = Trials(place), Hooks(place, webhooks)
+    access = Access(place)
+    trials, hooks = Trials(place, access), Hooks(place, webhooks)
     sender = Sender(hooks, trials.look_at_all, private_webhooks)
 
     @asynccontextmanager
@@ -82,9 +84,10 @@ def create_app(
     )
     app.state.trials = trials
     app.state.hooks = hooks
-    app.state.access = Access(place)
+    app.state.access = access
     app.state.planner = plans
     app.state.metrics = metrics
+    app.add_middleware(Window, trials=trials, refuse=_refuse)
     app.add_middleware(Outermost, refuse=_refused, note=_noted(metrics))
     for kind in (BestArmError, Refusal, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refuse)
@@ -116,6 +119,9 @@ async def _keep(metrics: Metrics) -> None:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, NoSuchTrial):
+        # Deleted by another server, and perhaps created anew: what is kept of it here is no longer so.
+        request.app.state.trials.forget()
     refusal = refusal_of(error)
     failure = failure_of(error)
     if failure is not None:

@@ -61,7 +61,11 @@ PlannerHere = Annotated[Planner, Depends(planner_of)]
 def token_holder(request: Request, access: AccessHere, _: Annotated[object, Depends(bearer)]) -> Grant:
     """The grant of the request's token."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    grant = access.find(secret.strip()) if scheme.lower() == "bearer" else None
+    return good_token(access.find(secret.strip()) if scheme.lower() == "bearer" else None)
+
+
+def good_token(grant: Grant | None) -> Grant:
+    """The grant of a token, or a refusal that says what to send."""
     if grant is None or grant.kind != "token":
         raise Refusal(401, "This needs a token that is good: send the header Authorization: Bearer TOKEN.")
     return grant
@@ -102,12 +106,17 @@ def trial_for(role: Role) -> Callable[[Trials, Grant, str], Trial]:
     """The trial in the address, for a holder who is at least this; others' trials are as if they were not there."""
 
     def find(trials: TrialsHere, holder: Holder, trial: TrialName) -> Trial:
-        demand(holder, role)
-        if not holder.reaches(trial):
-            raise no_such_trial()
+        trial_reached(holder, trial, role)
         return trials.find(trial)
 
     return find
+
+
+def trial_reached(holder: Grant, trial: str, role: Role) -> None:
+    """Refuse a holder who is less than this, or whose access is to another trial."""
+    demand(holder, role)
+    if not holder.reaches(trial):
+        raise no_such_trial()
 
 
 Viewer = Annotated[Grant, Depends(holder_as("viewer"))]

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from bestarm.errors import BestArmError, InputError
+from bestarm.errors import BestArmError, InputError, NoSuchTrial
 from bestarm.service.failures import failure_of
 
 MEDIA_TYPE = "application/problem+json"
@@ -91,6 +91,8 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, HTTPException):
         # 400 means a body that cannot be read, which is bad input like any other.
         return Refusal(422 if error.status_code == 400 else error.status_code, _said(error))
+    if isinstance(error, NoSuchTrial):
+        return no_such_trial()
     if isinstance(error, InputError):
         return Refusal(422, str(error))
     if isinstance(error, BestArmError):

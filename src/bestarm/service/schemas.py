@@ -20,8 +20,6 @@ from bestarm.trial.identity import Participant
 from bestarm.trial.plain import Answer, key_of, types_of
 
 MOST_AT_ONCE = 10_000
-MOST_OF_A_STAGE = 1_000_000
-MOST_OF_ANYTHING = 2**62
 
 Exact = Annotated[
     int | float | str,
@@ -105,8 +103,6 @@ Ledger = schema_of(answers.Ledger)
 Report = schema_of(answers.Report)
 Verdict = schema_of(answers.Verdict)
 Verification = schema_of(answers.Verification)
-Gathering = schema_of(answers.Gathering)
-HeldHalves = schema_of(answers.HeldHalves)
 
 
 class NewTrial(Sent):
@@ -227,33 +223,6 @@ class Void(Sent):
     assignment: AssignmentId
     duplicate_of: Subject
     reason: Reasons
-
-
-class OfStage(Sent):
-    """One of the trial's stages."""
-
-    stage: int = Field(ge=1, le=MOST_OF_ANYTHING)
-
-
-class SentHalf(OfStage):
-    """One half of what a person sent: uniform numbers, whatever the outcome was."""
-
-    assignment: AssignmentId
-    people: int = Field(ge=1, le=MOST_OF_ANYTHING, description="How many people the stage was planned for.")
-    epsilon: str = Field(min_length=1, max_length=60)
-    half: list[int] = Field(min_length=1, max_length=200)
-
-
-class AddUp(OfStage):
-    """Whose halves are to be added up."""
-
-    assignments: list[AssignmentId] = Field(max_length=MOST_OF_A_STAGE)
-
-
-class Gather(AddUp):
-    """What both servers' halves came to, for each sum of the stage."""
-
-    sums: list[int] = Field(min_length=1, max_length=200)
 
 
 class Reason(Sent):
@@ -425,18 +394,6 @@ class OpenAssignments(Said):
     """The assignments whose outcomes are awaited, the most urgent first."""
 
     assignments: list[OpenAssignment]  # type: ignore[valid-type]
-
-
-class GatheringOrNone(Said):
-    """The stage whose halves are to be added up next; null if there is none."""
-
-    gathering: Gathering | None  # type: ignore[valid-type]
-
-
-class HalfSums(Said):
-    """What one server's halves of a stage came to, modulo 2^62; uniform without the other's."""
-
-    sums: list[int]
 
 
 class VerdictOrNone(Said):

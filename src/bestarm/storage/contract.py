@@ -237,6 +237,10 @@ class Reading(Books):
         """All assignments by number."""
 
     @abstractmethod
+    def open_in(self, stage: int) -> Iterator[Assignment]:
+        """The assignments of a stage whose outcomes are awaited, by number; costs what they are, not what others."""
+
+    @abstractmethod
     def stages(self) -> Iterator[Stage]:
         """All stages by number."""
 

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from bestarm.errors import InputError
+from bestarm.errors import InputError, NoSuchTrial
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
 from bestarm.storage.drafts import Drafting, Known
 from bestarm.storage.events import GENESIS, Event
@@ -129,6 +129,9 @@ class MemoryReading(Reading):
     def assignments(self) -> Iterator[Assignment]:
         return (copy(kept) for _, kept in sorted(self._kept.books.assignments.items()))
 
+    def open_in(self, stage: int) -> Iterator[Assignment]:
+        return (one for one in self.assignments() if one.stage == stage and one.state == "open")
+
     def stages(self) -> Iterator[Stage]:
         return (copy(kept) for _, kept in sorted(self._kept.books.stages.items()))
 
@@ -217,7 +220,7 @@ class MemoryStore(Store):
 
     def _found(self, name: str) -> Kept:
         if name not in self._trials:
-            raise InputError(f"There is no trial named {name!r}.")
+            raise NoSuchTrial(f"There is no trial named {name!r}.")
         return self._trials[name]
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from bestarm.errors import InputError, OperationError
+from bestarm.errors import InputError, NoSuchTrial, OperationError
 from bestarm.storage.contract import Book, Reading, Store, Writing
 from bestarm.storage.drafts import Known
 from bestarm.storage.events import GENESIS, canonical
@@ -179,7 +179,7 @@ class SQLStore(Store):
     def _trial(self, link: Link, name: str) -> Known:
         row = link.execute(self.statements.trial, (name,)).fetchone()
         if row is None:
-            raise InputError(f"There is no trial named {name!r} in {self._place}; `bestarm trial list` names them.")
+            raise NoSuchTrial(f"There is no trial named {name!r} in {self._place}; `bestarm trial list` names them.")
         number, _, design, key, seq, head, public_seq, public_head, book = row
         return Known(
             number, name, data_from(design), bytes_from(key), seq, head, public_seq, public_head, book_from(book)

@@ -36,7 +36,7 @@ from bestarm.theory.walk import PARTS, Band, checked_band, checked_zone, pivot_o
 
 LEAST_RISK: Final = 1e-9
 """No smaller risk is computed: far below it, sums in floating point are no longer exact enough."""
-CHARGE: Final = 1e-13
+CHARGE: Final = 1e-11
 """Added to V for every stage, above the error of its sums."""
 REACH: Final = 35.0
 """Kernels are cut where e^-REACH is left; what is cut counts as if the line were reached."""

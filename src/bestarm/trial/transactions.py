@@ -123,6 +123,7 @@ class Transactions(ABC):
         try:
             with self._store.writing(self.name) as writing:
                 if self._kept is None or self._head != writing.head:
+                    self._must_be_ours(writing)
                     self._kept = KeptState(self._rules, writing)
                 kept = self._kept
                 desk = self._desk(writing, kept.state)
@@ -150,6 +151,10 @@ class Transactions(ABC):
             return Reply(request, refusal=refusal)
         kept.follow(desk.fold, writing.seq)
         return Reply(request, decided)
+
+    @abstractmethod
+    def _must_be_ours(self, reading: Reading) -> None:
+        """Raise NoSuchTrial if another trial has been created under our name, after ours was deleted."""
 
     def advance(self) -> None:
         """Make the releases whose time has come; every other request does so too."""

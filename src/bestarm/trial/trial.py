@@ -11,13 +11,14 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from bestarm._version import __version__
 from bestarm.codes import code_of
 from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
-from bestarm.errors import InputError
+from bestarm.errors import InputError, NoSuchTrial
 from bestarm.exact import exact
 from bestarm.policy.algorithm import Algorithm
 from bestarm.privacy.coins import OUTCOME, PersonalCoins
@@ -294,10 +295,11 @@ class Trial(Views, Tabled):
         rows = exchange.read_outcomes(path)
         return self._write(lambda desk: tell_rows(desk, self._number, rows, actor))
 
-    def open_assignments(self) -> list[OpenAssignment]:
-        """The assignments whose outcomes are awaited, the most urgent first; for staff."""
+    def open_assignments(self, start: int = 0, most: int | None = None) -> list[OpenAssignment]:
+        """The assignments whose outcomes are awaited, the most urgent first; for staff. Of a long list a page: `most`
+        of them at most, without the first `start`."""
         with self._for_staff() as staff:
-            return staff.awaited()
+            return list(islice(staff.awaited(), start, None if most is None else start + most))
 
     def staff_status(self) -> StaffStatus:
         """What staff have to do: how many outcomes are awaited, who is overdue, and what holds a release up."""
@@ -348,6 +350,10 @@ class Trial(Views, Tabled):
             return PersonalCoins(self._key_of_coins(writing) if apart else self._key, self.name, number, purpose)
 
         return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), deal)
+
+    def _must_be_ours(self, reading: Reading) -> None:
+        if reading.key != self._key:
+            raise NoSuchTrial(f"The trial {self.name!r} was deleted, and another one has its name; open it again.")
 
     def _key_of_coins(self, reading: Reading) -> bytes:
         if self._coin_key is None:

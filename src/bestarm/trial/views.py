@@ -60,11 +60,13 @@ class Views(Transactions):
     def _seen(self) -> Iterator[Reading]:
         # What is shown includes every release whose time has come, so those are made first.
         with self._store.reading(self.name) as reading:
+            self._must_be_ours(reading)
             if self._rules.follow_up is None or self._books(reading).owed(self._now(reading)) is None:
                 yield reading
                 return
         self.advance()
         with self._store.reading(self.name) as reading:
+            self._must_be_ours(reading)
             yield reading
 
     def _books(self, reading: Reading) -> Fold:

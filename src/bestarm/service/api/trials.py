@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 
 from bestarm.sentences import cautions, sentences
 from bestarm.service import schemas
+from bestarm.service import schemas_of_halves as halved
 from bestarm.service.guard import (
     Holder,
     HooksHere,
@@ -167,7 +168,7 @@ def void(found: TrialToRun, holder: Holder, request: schemas.Void) -> schemas.Do
     return schemas.Done(status=found.void(request.assignment, request.duplicate_of, request.reason, holder.actor))
 
 
-@router.get("/{trial}/gathering", response_model=schemas.GatheringOrNone, responses=SEEN)
+@router.get("/{trial}/gathering", response_model=halved.GatheringOrNone, responses=SEEN)
 def gathering(found: TrialToManage) -> Plain:
     """With distributed noise: the stage whose halves are to be added up next; null if none is. For administrators."""
     due = found.gathering()
@@ -175,7 +176,7 @@ def gathering(found: TrialToManage) -> Plain:
 
 
 @router.post("/{trial}/gather", responses=RUN)
-def gather(found: TrialToManage, holder: Holder, request: schemas.Gather) -> schemas.Done:
+def gather(found: TrialToManage, holder: Holder, request: halved.Gather) -> schemas.Done:
     """With distributed noise: what both servers' halves of a stage came to, which releases it. For administrators."""
     return schemas.Done(status=found.gather(request.stage, request.assignments, request.sums, holder.actor))
 
