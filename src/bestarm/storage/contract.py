@@ -182,6 +182,9 @@ class Books(ABC):
     def tally(self, stage: int, arm: int) -> Tally | None:
         """An arm's people in a stage; None while there are none."""
 
+    def foresee(self, subjects: Sequence[str]) -> None:  # noqa: B027  # most need not
+        """These subjects are going to be asked for: where that helps, they are looked for all at once."""
+
     @abstractmethod
     def save_assignment(self, assignment: Assignment) -> None:
         """Keep a new or changed assignment."""

@@ -44,6 +44,8 @@ from bestarm.trial.views import Views
 
 STAFF = "staff"
 """Who did it, when nobody says."""
+SEVERAL = 20
+"""More people than this are looked for at once when they are enrolled."""
 
 
 class Trial(Views, Tabled):
@@ -138,7 +140,13 @@ class Trial(Views, Tabled):
     def asking(self, subjects: Any, actor: str = STAFF) -> Request[list[Asked]]:
         """The request that `ask_many` makes, to be heard with others in one transaction; see `together`."""
         stand_ins = [self._stand_in(subject) for subject in subjects_in(subjects)]
-        return Request(lambda desk: [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins])
+
+        def hear(desk: Desk) -> list[Asked]:
+            if len(stand_ins) > SEVERAL:
+                desk.fold.books.foresee(stand_ins)
+            return [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins]
+
+        return Request(hear)
 
     def tell(
         self,
