@@ -25,7 +25,6 @@ def public_view(name: str, fold: Fold, history: History) -> PublicView:
     state = STATES[fold.book.state]
     if state == "recruiting" and (weights is None or fold.full):
         state, weights = "waiting", None
-    labels = list(rules.design.arms)
     standings = [] if rules.algorithm.standings is None else rules.algorithm.standings(fold.state, rules.constants)
     return PublicView(
         name=name,
@@ -43,7 +42,7 @@ def public_view(name: str, fold: Fold, history: History) -> PublicView:
         differences=history.differences(fold, leader_of(standings)) if standings and fold.course.foreseen else [],
         by_coins=fold.course.foreseen,
         coins=history.coins(fold),
-        explanation=rules.algorithm.explain(fold.state, rules.constants, labels),
+        explanation=rules.explained(fold.state),
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
     )
@@ -72,7 +71,7 @@ def withdrawn_publicly(fold: Fold) -> int | None:
 
 
 def leader_of(standings: list[Standing]) -> int:
-    """The arm whose rivals these are: the one that is not among them."""
+    """The arm whose rivals these are: the one that is not among them. Against control that is control."""
     rivals = {standing.rival for standing in standings}
     return next(arm for arm in range(len(rivals) + 1) if arm not in rivals)
 
