@@ -74,7 +74,7 @@ class Tuning(NamedTuple):
     """A stage that opens while outcomes are awaited has so many people that noise adds this share to chance, ..."""
     blind_most: float = 0.5
     """... but at most this share of all that are enrolled; ..."""
-    blind_loud: float = 0.5
+    blind_loud: float = 0.3
     blind_more: float = 1.5
     """... or so many that it adds this larger share, up to this larger share of all that are enrolled; ..."""
     blind_least: float = 0.12
