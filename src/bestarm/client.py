@@ -23,7 +23,9 @@ from bestarm.exact import text_of
 from bestarm.files import replacing
 from bestarm.trial.answers import (
     Asked,
+    Gathering,
     HeldAssignment,
+    HeldHalves,
     Ledger,
     OpenAssignment,
     Report,
@@ -70,6 +72,10 @@ class Client:
     def open(self, *, name: str) -> RemoteTrial:
         """Find a trial."""
         return RemoteTrial(self, name, Design.from_json(self._get(_path(name))["design"]))
+
+    def halves(self, name: str) -> RemoteHalves:
+        """This server's halves of a trial with distributed noise, which may itself be elsewhere."""
+        return RemoteHalves(self, name)
 
     def algorithms(self) -> list[dict[str, Any]]:
         """The server's algorithms."""
@@ -224,6 +230,16 @@ class RemoteTrial(Tabled):
         """Stop the trial for good without a recommendation."""
         return str(self._post("end", {"reason": reason}, repeat=False)["status"])
 
+    def gathering(self) -> Gathering | None:
+        """With distributed noise: the stage whose halves are to be added up next; None if none is."""
+        due = self._read("gathering")["gathering"]
+        return None if due is None else Gathering.from_json(due)
+
+    def gather(self, stage: int, assignments: Sequence[str], sums: Sequence[int]) -> str:
+        """With distributed noise: what both servers' halves of these people came to, which releases the stage."""
+        body = {"stage": stage, "assignments": list(assignments), "sums": list(sums)}
+        return str(self._post("gather", body, repeat=False)["status"])
+
     @property
     def verdict(self) -> Verdict | None:
         """How the trial ended; None while it runs."""
@@ -296,6 +312,29 @@ class RemoteTrial(Tabled):
 
     def _read(self, what: str) -> dict[str, Any]:
         return self._client._get(_path(self.name, what))
+
+
+class RemoteHalves:
+    """One server's halves of a trial: a `bestarm.distributed.HalfServer`."""
+
+    def __init__(self, client: Client, trial: str) -> None:
+        self._client = client
+        self._address = f"/halves/{quote(trial, safe='')}"
+
+    def put(self, assignment: str, stage: int, people: int, epsilon: str, half: Sequence[int]) -> str:
+        """Keep a person's half: "recorded" or "already recorded". Safe to repeat."""
+        body = {"assignment": assignment, "stage": stage, "people": people, "epsilon": epsilon, "half": list(half)}
+        return str(self._client._request("POST", self._address, body)["status"])
+
+    def held(self, stage: int) -> HeldHalves:
+        """Whose halves are there, and whose were added up."""
+        return HeldHalves.from_json(self._client._request("POST", f"{self._address}/held", {"stage": stage}))
+
+    def add_up(self, stage: int, assignments: Sequence[str]) -> list[int]:
+        """The sums of these people's halves; once for a stage, and the same again."""
+        body = {"stage": stage, "assignments": list(assignments)}
+        sums: list[int] = self._client._request("POST", f"{self._address}/add-up", body)["sums"]
+        return sums
 
 
 def _path(name: str, what: str = "") -> str:

@@ -17,12 +17,14 @@ from typing import Any, Final
 from bestarm.checks import BETA, DELTA, EXPONENT, Requirement, one_of, whole
 from bestarm.codes import AS_TYPED, CODE_RULES, FOLDED
 from bestarm.durations import duration, in_largest_unit
+from bestarm.ending import Ending, checked_rates, plan_ending, sound
 from bestarm.errors import InputError
 from bestarm.exact import exact, kept, text_of
 from bestarm.naming import resolve, resolve_loaded, unversioned
 from bestarm.outcomes import Outcomes
 from bestarm.policy.algorithm import Algorithm, Staged
 from bestarm.policy.numbers import Numbers
+from bestarm.release.distributed import CENTRAL, DISTRIBUTED, WHO_ADDS_NOISE
 from bestarm.release.laws import Law, randomised
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
 
@@ -70,8 +72,13 @@ class Design:
     """The leader's share in the paper's Top Two sampling."""
     s: Fraction = Fraction(2)
     """The exponent of the paper's thresholds."""
+    hard_end: Ending | None = None
+    """The stages and lines with which the trial always ends, and what its promise then rests on; None without."""
     codes: str = FOLDED
     """When two ways of writing a participant's code mean the same person: see `bestarm.codes`."""
+    distributed: bool = False
+    """Whether everybody adds a part of the noise before sending and two servers hold halves, so that no store is ever
+    told an outcome (`bestarm.distributed`); else the store adds it to sums."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -98,17 +105,22 @@ class Design:
         indifference: object = None,
         base: object = None,
         max_participants: int | None = None,
+        hard_end: bool = False,
+        rates: Sequence[object] | None = None,
         follow_up: str | int | None = None,
         withdrawal: str | None = None,
         contributions: int = 1,
         allocation: str = "random",
         beta: object = "0.5",
         s: object = 2,
+        distributed: bool = False,
     ) -> Design:
         """The design that people mean by these words and numbers; raises InputError for the first that cannot be.
 
         `arms` are labels, or how many there are; `indifference` is another name for `difference`; numbers are kept as
-        written, whether they come as text, as integers or in floating point.
+        written, whether they come as text, as integers or in floating point. With `hard_end` the trial always ends with
+        a recommendation, by `max_participants` or by as many as it takes; `rates` are the lowest and the highest mean
+        that any arm may ever have, in the outcome's own units, if the promise may rest on that.
         """
         rules = resolve(algorithm)
         model = privacy or rules.privacy[0]
@@ -118,6 +130,9 @@ class Design:
             raise InputError("The indifference is another name for the difference; give one of the two.")
         seconds = None if follow_up is None else duration(follow_up)
         promise = Privacy.of(model, epsilon, rho, delta=privacy_delta, group=group, colluders=colluders)
+        band = checked_rates(rates, scale)
+        if band is not None and not hard_end:
+            raise InputError("A band for the rates is what a hard end may rest on; leave it out, or add --hard-end.")
         design = cls(
             arms=_labels(arms),
             delta=DELTA.exactly(delta),
@@ -125,7 +140,7 @@ class Design:
             outcomes=scale,
             algorithm=unversioned(algorithm) if isinstance(algorithm, str) else rules.name,
             revision=rules.revision,
-            encoding=_encoding(rules, promise, scale),
+            encoding=_encoding(rules, promise, scale, hard_end or distributed),
             difference=_difference_rule(scale).exactly(indifference or 0 if difference is None else difference),
             base=None if base is None else exact(base, "The base rate"),
             max_participants=max_participants,
@@ -135,9 +150,41 @@ class Design:
             allocation=allocation,
             beta=BETA.exactly(beta),
             s=EXPONENT.exactly(s),
+            distributed=bool(distributed),
         )
         design.check(rules)
-        return design
+        return design._ending(rules, band, max_participants) if hard_end else design
+
+    def _ending(self, rules: Algorithm, rates: tuple[Fraction, Fraction] | None, most: int | None) -> Design:
+        """The same design with a hard end, by so many participants or by as many as it takes."""
+        self._check_hard_end(rules)
+        zone, delta = float(self.difference / self.outcomes.width), float(self.delta)
+        ending = plan_ending(len(self.arms), zone, delta, self.law, self.outcomes, rates, most)
+        return replace(self, hard_end=ending, max_participants=ending.people)
+
+    def _check_hard_end(self, algorithm: Algorithm) -> None:
+        if not algorithm.supports_hard_end:
+            raise InputError(f"The algorithm {algorithm.name} has no hard end; leave --hard-end out.")
+        if self.difference == 0:
+            raise InputError("A hard end needs the smallest difference that matters: add --difference.")
+        if self.against:
+            raise InputError(
+                "With a hard end missing outcomes cannot count against the finding, since either arm may be found; use "
+                "impute:X."
+            )
+        if self.distributed:
+            raise InputError(
+                "A hard end is computed for noise of one exact law, and distributed noise varies with who is missing; "
+                "leave one of the two out."
+            )
+
+    @property
+    def sound(self) -> bool:
+        """Whether a hard end's stages and lines, if there are any, keep the promise; computed anew, which takes a while
+        with a band for the rates."""
+        ending = self.hard_end
+        zone, delta = float(self.difference / self.outcomes.width), float(self.delta)
+        return ending is None or sound(ending, len(self.arms), zone, delta, self.law, self.outcomes)
 
     def check(self, algorithm: Algorithm) -> None:
         """Refuse a design that this algorithm cannot keep its promise for."""
@@ -153,6 +200,8 @@ class Design:
                 f"The algorithm {algorithm.name} has no champion of a stage that missing outcomes could count against; "
                 "use impute:X."
             )
+        if self.hard_end is not None:
+            self._check_hard_end(algorithm)
         if self.difference > 0 and not algorithm.supports_indifference:
             raise InputError(
                 f"The algorithm {algorithm.name} takes no smallest difference that matters; use another one, or leave "
@@ -162,6 +211,8 @@ class Design:
             self._check_base(algorithm)
         elif self.base is not None:
             raise InputError(f"The algorithm {algorithm.name} takes no base rate; leave --base out.")
+        if self.distributed and algorithm.noise != "discrete":
+            raise InputError(f"The algorithm {algorithm.name} is not made for whole-numbered noise; use central noise.")
 
     def _check_base(self, algorithm: Algorithm) -> None:
         # The size of the fixed design follows from these two, and from nothing that is learnt in the trial.
@@ -187,10 +238,20 @@ class Design:
 
     def with_privacy(self, privacy: Privacy) -> Design:
         """The same design with another promise of privacy."""
-        rules = resolve(self.identity)
-        changed = replace(self, privacy=privacy, encoding=_encoding(rules, privacy, self.outcomes))
+        bits = self.hard_end is not None or self.distributed
+        return self._changed(privacy=privacy, encoding=_encoding(resolve(self.identity), privacy, self.outcomes, bits))
+
+    def with_difference(self, difference: Fraction) -> Design:
+        """The same design with another smallest difference that matters; without one there is no hard end either."""
+        return self._changed(difference=difference)
+
+    def _changed(self, **changes: Any) -> Design:
+        # A hard end is planned anew, by as many participants as it takes.
+        rules, ending = resolve(self.identity), self.hard_end
+        most = self.max_participants if ending is None else None
+        changed = replace(self, **{"hard_end": None, "max_participants": most} | changes)
         changed.check(rules)
-        return changed
+        return changed if ending is None or changed.difference == 0 else changed._ending(rules, ending.rates, None)
 
     @property
     def identity(self) -> str:
@@ -246,6 +307,7 @@ class Design:
             beta=float(self.beta),
             s=float(self.s),
             against=self.against,
+            ladder=None if self.hard_end is None else self.hard_end.ladder(),
         )
 
     def warnings(self) -> list[str]:
@@ -276,7 +338,9 @@ class Design:
         usual = {"beta": "0.5", "s": "2", "codes": FOLDED}
         rows = []
         for key, value in self.to_json().items():
-            if value is not None and value != usual.get(key):
+            if key == "hard_end" and self.hard_end is not None:
+                rows += self.hard_end.in_words()
+            elif value is not None and value != usual.get(key):
                 shown = ", ".join(value) if isinstance(value, list) else str(value)
                 rows.append((key.replace("_", " "), in_largest_unit(int(value)) if key == "follow_up" else shown))
         return rows
@@ -300,6 +364,8 @@ class Design:
             "s": text_of(self.s),
             "codes": self.codes,
             **({} if self.base is None else {"base": text_of(self.base)}),
+            **({} if self.hard_end is None else {"hard_end": self.hard_end.to_json()}),
+            **({"noise": DISTRIBUTED} if self.distributed else {}),
         }
 
     @classmethod
@@ -326,7 +392,9 @@ class Design:
                 allocation=data["allocation"],
                 beta=kept(data.get("beta", "1/2"), "beta"),
                 s=kept(data.get("s", 2), "s"),
+                hard_end=Ending.from_json(data["hard_end"]) if "hard_end" in data else None,
                 codes=data.get("codes", AS_TYPED),
+                distributed=one_of("Who adds the noise", data.get("noise", CENTRAL), WHO_ADDS_NOISE) == DISTRIBUTED,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"This is not a design of bestarm: {error}.") from error
@@ -338,9 +406,10 @@ def _revision(text: str) -> int:
     return int(text or 1)
 
 
-def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes) -> str:
-    # Proofs for continuous noise are kept on the fine grid; integer noise takes 0/1 outcomes as they are.
-    if privacy.model in ("local", "shuffle") or (rules.noise == "discrete" and rules.binarises):
+def _encoding(rules: Algorithm, privacy: Privacy, outcomes: Outcomes, bits: bool) -> str:
+    # Proofs for continuous noise are kept on the fine grid; integer noise takes 0/1 outcomes as they are. A hard end
+    # counts steps of a walk and distributed noise counts bits, so other outcomes become 0 or 1 by a coin.
+    if privacy.model in ("local", "shuffle") or bits or (rules.noise == "discrete" and rules.binarises):
         return AS_IS if outcomes.binary else COIN
     return AS_IS if rules.noise == "discrete" and outcomes.binary else ON_GRID
 
@@ -386,6 +455,10 @@ def _check(design: Design) -> None:
     whole("The number of contributions", design.contributions, 1, MOST_CONTRIBUTIONS)
     if design.max_participants is not None:
         whole("The largest number of participants", design.max_participants, len(arms), MOST_PARTICIPANTS)
+    if design.hard_end is not None and design.max_participants != design.hard_end.people:
+        raise InputError("A trial with a hard end takes at most as many participants as its stages hold.")
+    if design.hard_end is not None and design.encoding == ON_GRID:
+        raise InputError("A trial with a hard end counts outcomes of 0 and 1; others become so by a coin.")
     if design.follow_up is not None:
         duration(design.follow_up)
     if design.contributions > 1 and design.follow_up is None:
@@ -395,8 +468,20 @@ def _check(design: Design) -> None:
         )
     if design.contributions > 1 and design.privacy.shuffling is not None:
         raise InputError("Under the privacy model shuffle a person contributes once; leave the contributions out.")
+    _check_noise(design)
     _check_budget(design)
     _check_withdrawal(design)
+
+
+def _check_noise(design: Design) -> None:
+    if not design.distributed:
+        return
+    if design.privacy.model != "pure":
+        raise InputError(f"Distributed noise belongs to the privacy model pure, not to {design.privacy.model}.")
+    if design.contributions > 1:
+        raise InputError("With distributed noise a person contributes once; leave the contributions out.")
+    if design.replaces:
+        raise InputError("With distributed noise nobody is replaced; use impute:X or against.")
 
 
 def _check_budget(design: Design) -> None:

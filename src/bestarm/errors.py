@@ -13,3 +13,7 @@ class InputError(BestArmError, ValueError):
 
 class OperationError(BestArmError, RuntimeError):
     """The input is fine, but what it asks for could not be done (exit status 1)."""
+
+
+class NoSuchTrial(InputError):
+    """There is no trial of this name, or no longer the one that was meant."""

@@ -56,6 +56,8 @@ def kept(value: object, what: str) -> Fraction:
 
 def text_of(number: Fraction) -> str:
     """The exact number as text: in decimals where they end, else as a fraction."""
+    if number.denominator == 1:
+        return str(number.numerator)
     rest = number.denominator
     for prime in (2, 5):
         while rest % prime == 0:

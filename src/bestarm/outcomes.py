@@ -10,6 +10,7 @@ from bestarm.errors import InputError
 from bestarm.exact import exact, kept, text_of
 
 LONGEST_DESCRIPTION = 200
+ZERO, ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Outcomes:
 
     def to_unit(self, outcome: Fraction) -> Fraction:
         """The outcome in [0, 1], larger being better; what it cannot be is bad input, never clipped."""
-        if self.binary and outcome not in (self.low, self.high):
+        if outcome in (self.low, self.high):  # so are all that are binary, and most that are told
+            return ONE if (outcome == self.high) is not self.lower_is_better else ZERO
+        if self.binary:
             raise InputError(f"The outcome is {text_of(outcome)}, but a binary outcome is {self.bounds(' or ')}.")
         return self.between(outcome, "The outcome")
 

@@ -22,7 +22,7 @@ def sentences(design: Design) -> list[str]:
         _risk(design),
         _privacy(design),
         *_time(design),
-        _cap(design),
+        *_cap(design),
         *_contributions(design),
         f"The algorithm is {design.algorithm}, revision {design.revision}.",
         "A participant's code means the same person in capitals or not, and with or without spaces around it.",
@@ -81,6 +81,8 @@ def _privacy(design: Design) -> str:
     most = math.exp(float(promise.budget))
     factor = f"{most:.3g}" if most < 1000 else "so large a factor that it means little"
     where = "before it is kept" if promise.model == "local" else "by noise on every published sum"
+    if design.distributed:
+        where += ", of which every participant adds a part; no store is told an outcome, and two servers hold halves"
     if promise.shuffling is not None:
         group, delta = promise.shuffling.group, text_of(promise.shuffling.delta)
         return (
@@ -108,12 +110,32 @@ def _time(design: Design) -> list[str]:
     return [f"{due} Whoever has none by then, or drops out, {missing}."]
 
 
-def _cap(design: Design) -> str:
+def _cap(design: Design) -> list[str]:
+    if design.hard_end is not None:
+        return [*hard_end_said(design), *_as_coins(design)]
     if design.max_participants is None:
-        return "The trial goes on until the evidence suffices, however many participants that takes."
-    return (
+        return ["The trial goes on until the evidence suffices, however many participants that takes."]
+    return [
         f"At most {design.max_participants:,} participants are enrolled; if they do not suffice, no arm is recommended."
-    )
+    ]
+
+
+def hard_end_said(design: Design) -> list[str]:
+    """By when the trial ends, and what its promise rests on; nothing for a design without a hard end."""
+    ending = design.hard_end
+    if ending is None:
+        return []
+    sizes = "one stage" if len(ending.stages) == 1 else f"{len(ending.stages)} stages"
+    return [
+        f"The trial always ends with a recommendation, after at most {ending.people:,} participants in {sizes}.",
+        ending.assumption(design.outcomes),
+    ]
+
+
+def _as_coins(design: Design) -> list[str]:
+    if design.outcomes.binary:
+        return []
+    return ["Each outcome counts as the best or the worst, by a coin that keeps its mean: a hard end counts people."]
 
 
 def _contributions(design: Design) -> list[str]:

@@ -16,9 +16,10 @@ from bestarm.privacy.mechanism import mechanism_of
 from bestarm.privacy.noise import SystemNoise
 from bestarm.release.laws import SHUFFLE, counted_mean, outcome_mean
 from bestarm.release.models import Shuffling, law_of
-from bestarm.release.shuffle import clone_delta, delta_of, flip_for, worst_delta
+from bestarm.release.shuffle import delta_of, flip_for, worst_delta
 from bestarm.simulation.people import RANDOMISED_RESPONSE, noise_of
 from tests.chance import CLEARLY, FALSE_ALARM, proportion
+from tests.naive.clones import clone_delta
 
 
 def law_of_sum(bits: tuple[int, ...], flip: float) -> list[float]:

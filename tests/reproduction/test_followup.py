@@ -34,12 +34,14 @@ def test_the_report_follows_the_measurements() -> None:
         cell("dp-se", 1, 0.464, 200e3),
         cell("dp-tt", 4, 0.1, 3.0e3, undecided=2),
         cell("eb-tci-published", 1, None, 4.1e3),
+        cell("evidence", 1, 0.1, 11.5e3 / 2),
     ]
     local = [cell("ctb-tt", 1, 4.0, 54e3), cell("evidence", 1, 4.0, 40.0)]
     report = followup.write_followup(central, local, seed=1, quick=False)
     assert "| DP-SE | 1 | dp-se | 0.1: 1.00, 0.464: 1.83 | 1 of 2 |" in report
     assert "| DP-TT | 4 | dp-tt | 0.1: 1.00* | 0 of 1 |" in report, "a cell with undecided runs never agrees"
     assert "| EB-TCI | 1 | eb-tci-published (heuristic threshold, not proven) | any: 1.02 | 1 of 1 |" in report
+    assert "| DP-TT | 1 | 0.1: 2.00 (575.00) | 0 of 1 |" in report
     assert "| CTB-TT | 1 | ctb-tt | 4: 2.00 | 0 of 1 |" in report
     assert "| 4 | 20 | 40 ± 1; 2.00 | 5.4e+04 ± 1; 2700.00 |" in report
 

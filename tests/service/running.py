@@ -26,8 +26,9 @@ def free_port() -> int:
 class Server:
     """`bestarm serve` on a store; what it prints goes into a file."""
 
-    def __init__(self, store: str, log: Path, port: int | None = None) -> None:
+    def __init__(self, store: str, log: Path, port: int | None = None, options: tuple[str, ...] = ()) -> None:
         self.store = store
+        self._options = options
         self.port = port or free_port()
         self.log = log
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,6 +65,7 @@ class Server:
     def start(self) -> None:
         """Start, and wait until it answers."""
         command = [sys.executable, "-m", "bestarm.cli", "serve", "--store", self.store, "--port", str(self.port)]
+        command += self._options
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(command, stdout=out, stderr=out)
         deadline = time.monotonic() + 60
@@ -75,6 +77,12 @@ class Server:
                 assert self._process.poll() is None, self.said
                 assert time.monotonic() < deadline, self.said
                 time.sleep(0.1)
+
+    @property
+    def process(self) -> int:
+        """Its number."""
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """As a power cut would."""

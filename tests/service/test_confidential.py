@@ -53,7 +53,7 @@ def test_an_error_inside_shows_neither_outcome_nor_traceback(
     def broken(self: Trial, outcomes: list[tuple[str, object]], *_: object, **__: object) -> list[str]:
         raise RuntimeError(f"could not keep {outcomes}")
 
-    monkeypatch.setattr(Trial, "tell_many", broken)
+    monkeypatch.setattr(Trial, "telling", broken)
     browser = service.browser("operator")
     with caplog.at_level(logging.DEBUG):
         fields = {"assignment": assignment, "outcome": TELLTALE}

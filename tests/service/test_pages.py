@@ -183,6 +183,27 @@ def test_creating_a_trial_and_what_is_wrong_with_it(service: Service) -> None:
     assert "already a trial" in words(send(browser, "/new-trial/create", **fields))
 
 
+def test_a_hard_end_is_read_back(service: Service) -> None:
+    browser = service.browser("admin")
+    assert 'name="end_by"' in browser.get("/new-trial").text
+    fields = {"name": "first", "arms": "a\nb", "epsilon": "2", "delta": "0.1", "difference": "0.2", "cap": "end"}
+    assert "takes at least" in words(send(browser, "/new-trial", **fields | {"end_by": "9"}))
+    assert "whole number" in words(send(browser, "/new-trial", **fields | {"end_by": "x"}))
+    assert "smallest difference" in words(send(browser, "/new-trial", **fields | {"difference": "0"}))
+    read = send(browser, "/new-trial", **fields | {"difference": "0.05", "lowest": "0.03", "highest": "0.12"})
+    assert "lies between 0.03 and 0.12" in words(read)
+    assert "The trial always ends with a recommendation, after at most" in words(send(browser, "/new-trial", **fields))
+    assert send(browser, "/new-trial/create", **fields).status_code == 303
+    assert service.app.state.trials.find("first").design.hard_end is not None
+    asked = {"name": "x", "arms": ["a", "b"], "epsilon": "2", "delta": "0.1", "difference": "0.2", "hard_end": True}
+    answer = service.call("POST", "/trials", service.token("admin"), asked | {"outcomes": "binary"})
+    assert answer.status_code == 201
+    design = service.app.state.trials.find("x").design
+    assert design.max_participants == design.hard_end.people
+    status = service.call("GET", "/trials/x/status", service.token("viewer")).json()
+    assert "always ends with a recommendation" in status["hard_end"]
+
+
 def test_a_trial_without_a_follow_up_is_warned_about(service: Service) -> None:
     browser = service.browser("admin")
     assert 'name="after" inputmode="numeric" value="30"' in browser.get("/new-trial").text

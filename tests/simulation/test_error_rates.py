@@ -51,3 +51,15 @@ def test_a_hasty_rule_is_caught() -> None:
     hasty = dataclasses.replace(CATALOGUE["uniform"], name="hasty", over=first_ahead)
     results = ba.simulate(hasty, means=[0.6, 0.5, 0.5], epsilon=0.3, delta=DELTA, runs=RUNS, seed=4)
     assert results.wrong.sum() >= TOO_MANY
+
+
+@pytest.mark.parametrize(
+    ("means", "rates", "trend"), [((0.3, 0.4), None, "linear:0.3"), ((0.05, 0.15), (0.05, 0.25), None)]
+)
+def test_a_hard_end_always_ends_and_errs_at_most_delta_of_the_time(
+    means: tuple[float, ...], rates: tuple[float, float] | None, trend: str | None
+) -> None:
+    run: dict[str, Any] = {"epsilon": 1.0, "delta": DELTA, "difference": 0.1, "runs": RUNS, "seed": 5, "trend": trend}
+    results = ba.simulate("evidence", means=means, hard_end=True, rates=rates, **run)
+    assert results.decided.all()
+    assert 0 < results.wrong.sum() < TOO_MANY

@@ -188,3 +188,11 @@ def test_results_are_not_saved_as_something_else(tmp_path: Path) -> None:
     with pytest.raises(ba.InputError, match=r"\.parquet or \.csv"):
         ba.simulate("dp-se", means=MEANS, epsilon=1, runs=2).save(tmp_path / "runs.xlsx")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("means", "difference"), [((0.15, 0.05), 0.1), ((0.4, 0.3), 0.1), ((0.575, 0.425), 0.15)])
+def test_an_arm_at_the_very_edge_is_wrong_however_decimals_round(means: tuple[float, ...], difference: float) -> None:
+    run: dict[str, Any] = {"epsilon": 1, "delta": 0.4, "difference": difference, "runs": 30, "seed": 3}
+    results = ba.simulate("fixed", means=means, **run)
+    assert results.wrong.tolist() == (results.recommended == 1).tolist()
+    assert results.wrong.any()

@@ -147,6 +147,79 @@ def test_a_block_that_raises_leaves_nothing(store: Store) -> None:
         assert reading.state()["y"] == b"abc"
 
 
+def enrol(writing: Writing, number: int, subject: str) -> None:
+    """One more person in the first stage."""
+    note(writing, "assigned")
+    kept, tally = writing.stage(1), writing.tally(1, 0)
+    assert kept is not None
+    assert tally is not None
+    kept.people += 1
+    tally.assigned += 1
+    writing.book.people += 1
+    writing.book.filling["0"] = number
+    writing.save_stage(kept)
+    writing.save_tally(tally)
+    writing.save_assignment(Assignment(number, subject, 0, 1, at=7))
+
+
+def refused_part(writing: Writing) -> None:
+    """A part of a block that changes everything there is and then fails."""
+    with writing.attempt():
+        enrol(writing, 2, "refused")
+        first = writing.assignment(1)
+        assert first is not None
+        first.state = "told"
+        writing.save_assignment(first)
+        writing.save_state({"y": b"bad"})
+        raise InputError("no")
+
+
+def test_a_part_that_fails_leaves_its_neighbours(store: Store, place: str) -> None:
+    with store.writing("first") as writing:
+        note(writing, "opened")
+        writing.book.opened = 1
+        writing.save_stage(stage())
+        writing.save_tally(Tally(1, 0))
+    with store.writing("first") as writing:
+        with writing.attempt():
+            enrol(writing, 1, "one")
+        with pytest.raises(InputError):
+            refused_part(writing)
+        assert (writing.seq, writing.public_seq, writing.book.people) == (3, 3, 1)
+        assert writing.held_by("refused") == []
+        with writing.attempt():
+            enrol(writing, 2, "two")
+            assert [a.number for a in writing.held_by("one")] == [1]
+    for fresh in (store, open_store(place)):  # from memory, and by somebody who remembers nothing
+        with fresh.writing("first") as reading:
+            assert [event.seq for event in reading.events()] == [1, 2, 3, 4]
+            assert [(a.number, a.subject, a.state) for a in reading.assignments()] == [
+                (1, "one", "open"),
+                (2, "two", "open"),
+            ]
+            assert [one.people for one in reading.stages()] == [one.assigned for one in reading.tallies()] == [2]
+            assert reading.book == Book(people=2, opened=1, filling={"0": 2})
+            assert reading.state()["y"] == b"abc"
+            assert reading.assignment(2) == Assignment(2, "two", 0, 1, at=7)
+            assert reading.stage(1) == stage(people=2)
+    fresh.close()
+
+
+def test_what_another_writer_wrote_is_seen(store: Store, place: str) -> None:
+    other = open_store(place)
+    for turn, writer in enumerate((store, other, store, store, other)):
+        with writer.writing("first") as writing:
+            assert writing.book.people == turn
+            note(writing, "opened" if turn == 0 else "assigned")
+            writing.book.people += 1
+            writing.book.opened = 1
+            kept = writing.stage(1) or stage()
+            assert kept.people == turn
+            kept.people += 1
+            writing.save_stage(kept)
+    other.close()
+
+
 def test_public_events_are_numbered_without_gaps(store: Store) -> None:
     with pytest.raises(OperationError, match="Public event"), store.writing("first") as writing:
         writing.append(Event(2, 0, "me", "opened", {}, None, b"", GENESIS, 3, GENESIS))
@@ -233,20 +306,20 @@ def test_tables_match_their_migrations(place: str) -> None:
 
 
 def test_looking_up_one_row_uses_an_index(sqlite_place: str) -> None:
-    from bestarm.storage import sql_statements as sql
     from bestarm.storage.sql import SQLStore
 
     store = open_store(sqlite_place, create=True)
     assert isinstance(store, SQLStore)
+    sql = store.statements
     with store.engine.connect() as connection:
-        for query, index in (
-            (sql.ASSIGNMENT, "(trial=? AND number=?)"),
-            (sql.HELD, "(trial=? AND subject=?)"),
-            (sql.STAGE, "(trial=? AND number=?)"),
-            (sql.STAGE_AT, "(trial=? AND position=?)"),
-            (sql.TALLY, "(trial=? AND stage=? AND arm=?)"),
+        for text, index in (
+            (sql.hold, "(name=?)"),
+            (sql.assignment, "(trial=? AND number=?)"),
+            (sql.held, "(trial=? AND subject=?)"),
+            (sql.stage, "(trial=? AND number=?)"),
+            (sql.stage_at, "(trial=? AND position=?)"),
+            (sql.tally, "(trial=? AND stage=? AND arm=?)"),
         ):
-            text = str(query.compile(connection))
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", (None,) * text.count("?")).all()
             assert [index in row[3] for row in plan] == [True]
     store.close()

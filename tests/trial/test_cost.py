@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from sqlalchemy import event
+from typing import Any
 
 from bestarm.storage import open_store
 from bestarm.storage.sql import SQLStore
+from bestarm.storage.sql_blocks import Link, Writes
 from bestarm.trial.trial import Trial
 from tests.trial.people import ChosenNoise, enrol
 
@@ -17,14 +17,28 @@ MEANS = {"a": 0.5, "b": 0.5}
 
 @contextmanager
 def statements(store: SQLStore) -> Iterator[list[str]]:
+    """Every statement that the store sends in this block."""
     seen: list[str] = []
+    usual = store._link
 
-    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
-        seen.append(" ".join(statement.split()))
+    def noting(connection: Any) -> Link:
+        link = usual(connection)
+        execute, write = link.execute, link.write
 
-    event.listen(store.engine, "before_cursor_execute", note)
+        def note(statement: str, *parameters: Any) -> Any:
+            seen.append(statement)
+            return execute(statement, *parameters)
+
+        def note_all(writes: Writes) -> None:
+            seen.extend(statement for statement, rows in writes if len(rows) > 1)
+            write(writes)
+
+        link.execute, link.write = note, note_all  # type: ignore[method-assign]
+        return link
+
+    store._link = noting  # type: ignore[method-assign]
     yield seen
-    event.remove(store.engine, "before_cursor_execute", note)
+    store._link = usual  # type: ignore[method-assign]
 
 
 def shape_of_calls(trial: Trial, store: SQLStore, label: str) -> list[list[str]]:
@@ -48,7 +62,7 @@ def test_calls_read_no_log_and_do_not_grow(place: str) -> None:
     asked = trial.ask_many([f"bulk {n}" for n in range(3000)])
     trial.tell_many([(str(a.id), 1) for a in asked])
     old = shape_of_calls(trial, store, "old")
-    reading = [s for calls in (*young, *old) for s in calls if s.startswith("SELECT") and "FROM events" in s]
+    reading = [s for calls in (*young, *old) for s in calls if s.startswith("SELECT") and 'FROM "events"' in s]
     assert reading == []
     assert max(map(len, old)) <= max(map(len, young))
     assert min(map(len, young)) > 4

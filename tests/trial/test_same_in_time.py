@@ -189,3 +189,15 @@ def test_the_fixed_design_too() -> None:
     simulation = simulated(rules, 0, 500)
     assert simulation.verdict != UNDECIDED
     assert lived(rules, simulation) == simulation
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_hard_end_too(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.MEANS", (0.5, 0.55, 0.5))
+    rules = rules_for("evidence", follow_up=f"{WEEK_AND_HOUR}h", difference="0.1", hard_end=True)
+    most = rules.design.max_participants
+    assert most is not None
+    simulation = simulated(rules, seed, most)
+    assert len(simulation.releases) >= 2
+    assert simulation.verdict != UNDECIDED
+    assert lived(rules, simulation) == simulation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from benchmarks.tampering import NOTICED, TRACEBACK, UNNOTICED, tried
+from benchmarks.tampering.judging import NOTICED, TRACEBACK, UNNOTICED, tried
 
 
 def test_no_edit_goes_unnoticed_or_ends_in_a_traceback() -> None:

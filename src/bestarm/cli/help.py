@@ -29,7 +29,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "bounds": ("bestarm bounds --means 0.95,0.9,0.9,0.9,0.5 --epsilon 0.1 --delta 0.01",),
     "algorithms": ("bestarm algorithms",),
     "replay": ("bestarm replay trial.csv --arm group --outcome died --lower-is-better --epsilon 1 --difference 0.02",),
-    "demo": ("bestarm demo",),
+    "demo": ("bestarm demo", "bestarm demo --distributed"),
     "serve": ("bestarm serve --store trials.db --port 8000",),
     "audit": (
         "bestarm audit --epsilon 1 --follow-up 30d",

@@ -73,6 +73,21 @@ MaxParticipants: TypeAlias = Annotated[
     int | None,
     whole_option("--max-participants", "--max-samples", metavar="N", help="End undecided at this many people."),
 ]
+HardEnd: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--hard-end",
+        help="Always end with a recommendation, by --max-participants or as many as it takes; needs --difference.",
+    ),
+]
+Rates: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rates",
+        metavar="LOW,HIGH",
+        help="With --hard-end: no arm's mean ever leaves this band, an assumption that the promise then rests on.",
+    ),
+]
 Enrol: TypeAlias = Annotated[
     float | None, number_option("--enrol", metavar="RATE", help="People a day; answers are then in days too.")
 ]
@@ -149,6 +164,11 @@ Colluders: TypeAlias = Annotated[
 def parse_means(text: str) -> list[float]:
     """The numbers of `--means 0.95,0.9,0.5`; their range is the library's to check."""
     return _numbers("--means", text, "numbers between 0 and 1 separated by commas, as in --means 0.95,0.9,0.5")
+
+
+def parse_rates(text: str | None) -> list[str] | None:
+    """The two numbers of `--rates 0.03,0.05`, as written; the design keeps them exactly."""
+    return None if text is None else [part.strip() for part in text.split(",")]
 
 
 def parse_missing(text: str | None) -> list[float] | None:

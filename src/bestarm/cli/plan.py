@@ -15,6 +15,7 @@ from bestarm.cli.options import (
     Enrol,
     Epsilon,
     FollowUp,
+    HardEnd,
     High,
     Json,
     LawName,
@@ -24,6 +25,7 @@ from bestarm.cli.options import (
     Missing,
     OutcomeKind,
     Ramp,
+    Rates,
     Seed,
     Trend,
     Values,
@@ -31,6 +33,7 @@ from bestarm.cli.options import (
     number_option,
     parse_means,
     parse_missing,
+    parse_rates,
     parse_sd,
     whole_option,
 )
@@ -108,6 +111,8 @@ def plan(
     ] = None,
     jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
     max_participants: MaxParticipants = None,
+    hard_end: HardEnd = False,
+    rates: Rates = None,
     as_json: Json = False,
 ) -> None:
     """Plan a trial. First: what is the smallest difference that matters (--difference)? The recommended arm is then
@@ -135,6 +140,8 @@ def plan(
         seed=seed,
         participants=participants,
         max_participants=max_participants,
+        hard_end=hard_end,
+        rates=parse_rates(rates),
         enrol=enrol,
         arrivals=arrivals,
         ramp=ramp,

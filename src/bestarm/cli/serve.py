@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from bestarm.cli.options import whole_option
 from bestarm.cli.output import tell
 from bestarm.errors import InputError, OperationError
+
+MOST_WORKERS: Final = 64
 
 
 def register(app: typer.Typer) -> None:
@@ -41,18 +43,35 @@ def serve(
         bool,
         typer.Option("--private-webhooks", help="Webhooks may also go to this machine and to private networks."),
     ] = False,
+    workers: Annotated[
+        int, whole_option("--workers", metavar="N", help="Processes that serve; several need a PostgreSQL store.")
+    ] = 1,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="FILE",
+            help="Serve /metrics for Prometheus to whoever sends the secret in this file as a bearer token.",
+        ),
+    ] = None,
 ) -> None:
     """Serve trials to a team: an HTTP API and web pages."""
     if not 1 <= port <= 65535:
         raise InputError(f"The port is {port}; it has to lie between 1 and 65535.")
+    if not 1 <= workers <= MOST_WORKERS:
+        raise InputError(f"The number of workers is {workers}; it has to lie between 1 and {MOST_WORKERS}.")
     try:
+        from bestarm.service.metrics import secret_in
+        from bestarm.service.server import Setup
         from bestarm.service.server import serve as run
     except ModuleNotFoundError as missing:
         raise InputError(
             f"The service needs {missing.name}; install it with: pip install 'bestarm[service]'"
         ) from missing
+    secret = None if metrics is None else secret_in(metrics)
     _must_be_free(host, port)
-    run(store, host, port, new_link, tell, proxies, webhooks or private_webhooks, private_webhooks)
+    setup = Setup(store, host, port, proxies, webhooks or private_webhooks, private_webhooks, workers, secret)
+    run(setup, new_link, tell)
 
 
 def _must_be_free(host: str, port: int) -> None:

@@ -11,10 +11,13 @@ from bestarm.cli.options import (
     Colluders,
     Difference,
     Group,
+    HardEnd,
     Json,
     MaxParticipants,
     PrivacyDelta,
     PrivacyModel,
+    Rates,
+    parse_rates,
     whole_option,
 )
 from bestarm.cli.output import caution, emit_json, number, say, show_table
@@ -72,6 +75,10 @@ def create(
     privacy_delta: PrivacyDelta = None,
     group: Group = None,
     colluders: Colluders = None,
+    noise: Annotated[
+        str,
+        typer.Option("--noise", metavar="WHO", help="central (the store adds it) or distributed (everybody a part)."),
+    ] = "central",
     outcomes: Annotated[str, typer.Option("--outcomes", metavar="KIND", help="unit (a number) or binary.")] = "unit",
     low: Annotated[str, typer.Option("--low", metavar="X", help="The outcome's lower bound.")] = "0",
     high: Annotated[str, typer.Option("--high", metavar="X", help="The outcome's upper bound.")] = "1",
@@ -83,6 +90,8 @@ def create(
     ] = None,
     difference: Difference = None,
     max_participants: MaxParticipants = None,
+    hard_end: HardEnd = False,
+    rates: Rates = None,
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
     ] = None,
@@ -102,6 +111,8 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a trial; its design is frozen from here on."""
+    from bestarm.checks import one_of
+    from bestarm.release.distributed import DISTRIBUTED, WHO_ADDS_NOISE
     from bestarm.sentences import cautions, sentences
     from bestarm.trial.places import rehearse
     from bestarm.trial.trial import Trial
@@ -116,6 +127,7 @@ def create(
         "privacy_delta": privacy_delta,
         "group": group,
         "colluders": colluders,
+        "distributed": one_of("Who adds the noise", noise, WHO_ADDS_NOISE) == DISTRIBUTED,
         "outcomes": outcomes,
         "low": low,
         "high": high,
@@ -123,6 +135,8 @@ def create(
         "what": what,
         "difference": difference,
         "max_participants": max_participants,
+        "hard_end": hard_end,
+        "rates": parse_rates(rates),
         "follow_up": follow_up,
         "withdrawal": withdrawal,
         "contributions": contributions,
@@ -307,6 +321,8 @@ def _show_status(found: dict[str, Any]) -> None:
     if found["evidence"]:
         rows = [(e["rival"], number(e["value"]), number(e["needed"])) for e in found["evidence"]]
         show_table("Evidence for the leading arm against each rival", ("rival", "evidence", "needed"), rows)
+    if found["hard_end"]:
+        say(found["hard_end"])
     spent = found["epsilon_spent"]
     say(f"{len(found['releases'])} releases." + ("" if spent is None else f" Epsilon spent: {spent:g} a person."))
     if found["verdict"] is not None:

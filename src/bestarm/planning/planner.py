@@ -80,6 +80,8 @@ class Plan:
     runs: int
     seed: int
     max_samples: int
+    hard_end: int | None
+    """By so many participants the trial always ends with a recommendation; None if it may end without."""
     expected_samples: float
     standard_error: float
     p90_samples: float
@@ -199,6 +201,7 @@ def plan(
     chance of a verdict. With `scenarios`, the design's operating characteristics. The same seed gives the same plan.
 
     More options: `enrol`, `arrivals`, `ramp`, `follow_up`, `missing`, `withdrawal` and `trend` as in `simulate`;
+    `hard_end` for a trial that always ends, with `rates` for a band that its arms' means never leave;
     `outcomes="unit"` with `low`, `high` and `lower_is_better` for outcomes on a scale, whose laws come as measured
     `values` (one list an arm, or one pilot) or as `law` ("beta" or "normal") with `sd`. Everything is in the outcome's
     own units.
@@ -253,6 +256,7 @@ def answer(question: Question, *, jobs: int = 1, progress: Callable[[int, int], 
         runs=question.runs,
         seed=question.seed,
         max_samples=design.max_participants or DEFAULT_MAX_SAMPLES,
+        hard_end=None if design.hard_end is None else design.hard_end.people,
         per_arm=own.per_arm,
         releases=own.mean_releases,
         outstanding=own.mean_outstanding,

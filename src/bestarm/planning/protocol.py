@@ -17,6 +17,7 @@ from bestarm.exact import text_of
 from bestarm.planning.operating_views import caption, cells, columns
 from bestarm.planning.planner import Plan
 from bestarm.policy.algorithm import Staged
+from bestarm.sentences import hard_end_said
 
 REFERENCES: Final = {
     "evidence": (
@@ -148,7 +149,9 @@ def _stopping(plan: Plan, design: Design) -> list[Block]:
         Heading("Stopping rule and recommendation"),
         Paragraph(f"The promise: {promise}. {'' if algorithm.proven else 'CAUTION: this algorithm is not proven. '}"),
     ]
-    if algorithm.name == "evidence":
+    if design.hard_end is not None:
+        blocks += _hard_end(design)
+    elif algorithm.name == "evidence":
         rule = (
             "For every ordered pair of arms a and b an account W(b|a) begins at 1 and is multiplied, at each "
             "release, by a bet against the hypothesis that b is on average better than a by the smallest "
@@ -174,11 +177,36 @@ def _stopping(plan: Plan, design: Design) -> list[Block]:
         ]
     else:
         blocks.append(Paragraph(f"{algorithm.summary} ({algorithm.source}). Looks are the releases of full batches."))
-    if design.max_participants is not None:
+    if design.hard_end is not None:
+        blocks += [Paragraph(said) for said in hard_end_said(design)]
+    elif design.max_participants is not None:
         blocks.append(
             Paragraph(f"After {design.max_participants:,} participants the trial ends without a recommendation.")
         )
     return blocks
+
+
+def _hard_end(design: Design) -> list[Block]:
+    ending = design.hard_end
+    assert ending is not None
+    pivot = text_of(ending.pivot)
+    sizes, lines = ", ".join(map(str, ending.stages)), ", ".join(text_of(line) for line in ending.lines)
+    return [
+        Paragraph(
+            f"Stages have {sizes} participants, fixed here; every participant gets any of the arms with the same "
+            "probability. The lead of an arm a over an arm b is the noisy difference of their sums of outcomes (in [0, "
+            f"1], larger being better) in all stages released so far, less {pivot} times the difference of their "
+            f"numbers of participants. b is out under a once the lead reaches the stage's line: {lines}. An arm is "
+            "recommended as soon as all others are out under it; the last line is 0, so that one always is."
+        ),
+        Paragraph(
+            "The probability of a wrong recommendation is computed exactly for the worst that may happen: somebody "
+            "who picks every participant's rates, knowing all that happened before, such that one arm is better than "
+            "another by the smallest difference that matters. It is assumed that each coin falls with its stage's "
+            "probabilities whatever the participant would do on each arm, and that nobody's outcome depends on the "
+            "coin of anyone enrolled later. Constant means and independent participants are not assumed."
+        ),
+    ]
 
 
 def _privacy(plan: Plan, design: Design) -> list[Block]:

@@ -55,6 +55,8 @@ class Question:
         seed: int = 0,
         participants: int | None = None,
         max_participants: int | None = None,
+        hard_end: bool = False,
+        rates: Sequence[object] | None = None,
         enrol: float | None = None,
         arrivals: str = "constant",
         ramp: str | int | None = None,
@@ -102,12 +104,18 @@ class Question:
             difference=difference,
             base=planned,
             max_participants=max_participants,
+            hard_end=hard_end,
+            rates=rates,
             follow_up=follow_up,
             withdrawal=withdrawal,
         )
         life = Life.of(instance.arms, enrol=enrol, arrivals=arrivals, ramp=ramp, missing=missing, trend=trend)
         if design.follow_up is not None and life.enrol is None:
             raise InputError("What a follow-up costs depends on how many people come in meanwhile; give --enrol.")
+        if hard_end and participants is not None:
+            raise InputError(
+                "With a hard end the design itself says how many people it takes; leave --participants out."
+            )
         if runs < 2:
             raise InputError(f"{runs} runs asked for, but a standard error needs at least 2.")
         if participants is not None and participants < instance.arms:
@@ -186,7 +194,7 @@ class Question:
     def with_difference(self, difference: float) -> Question:
         """Another smallest difference that matters, on the scale from 0 to 1; 0 for none."""
         own = exact(f"{self.design.outcomes.gap_in_units(difference):.12g}", "The difference")
-        return replace(self, design=replace(self.design, difference=own))
+        return replace(self, design=self.design.with_difference(own))
 
     def with_epsilon(self, epsilon: float) -> Question:
         """The same design with another privacy budget, where it has one."""

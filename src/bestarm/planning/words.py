@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from bestarm.design import resolve_loaded
+from bestarm.design import Design, resolve_loaded
 from bestarm.planning.inverse import CONFIDENCE, TOLERANCE
 from bestarm.planning.planner import FREE_WITHIN, Plan
+from bestarm.sentences import hard_end_said
 
 
 def in_words(plan: Plan) -> list[str]:
@@ -16,6 +17,7 @@ def in_words(plan: Plan) -> list[str]:
     return [
         _headline(plan),
         _difference(plan),
+        *_hard_end(plan),
         _where_they_go(plan),
         _against_the_bound(plan),
         _price_of_privacy(plan),
@@ -92,6 +94,14 @@ def _difference(plan: Plan) -> str:
         f"small its lead. If {plan.gap:g} were stated (--difference {plan.gap:g}), the recommended arm would be within "
         f"that of the best, and the same trial would need {_people(plan.with_difference)} participants on average."
     )
+
+
+def _hard_end(plan: Plan) -> list[str]:
+    if plan.hard_end is None:
+        return []
+    over = f", {plan.hard_end / plan.fixed_samples:.2f} times the fixed design" if plan.fixed_samples else ""
+    said = hard_end_said(Design.from_json(plan.design))
+    return [f"Every trial ends with a recommendation by {_people(plan.hard_end)} participants{over}. {said[-1]}"]
 
 
 def _where_they_go(plan: Plan) -> str:

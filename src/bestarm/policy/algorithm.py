@@ -67,6 +67,7 @@ class Algorithm:
     binarises: bool = False
     """Whether outcomes in [0, 1] become 0 or 1 by a coin of that probability before they are summed."""
     supports_indifference: bool = False
+    supports_hard_end: bool = False
     needs_base: bool = False
     """Whether its size follows from a smallest difference that matters and a planned mean of all arms but the best."""
     standings: Callable[[Any, Any], list[Standing]] | None = None

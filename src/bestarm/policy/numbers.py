@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from bestarm.release.laws import Law
+from bestarm.theory.ladder import Ladder
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Numbers:
     smallest difference between two arms' means that matters, on the scale from 0 to 1; `base` is the planned mean of
     all arms but the best, which only the fixed design needs, and NaN without one; `beta` is the leader's share in
     Top Two sampling and `s` the exponent of the paper's thresholds; `against` says that missing outcomes are counted
-    against the finding, 0 on a stage's champion and 1 on its rivals.
+    against the finding, 0 on a stage's champion and 1 on its rivals; `ladder` are the stages and lines of a hard end.
     """
 
     arms: int
@@ -27,6 +28,7 @@ class Numbers:
     beta: float = 0.5
     s: float = 2.0
     against: bool = False
+    ladder: Ladder | None = None
 
     @property
     def budget(self) -> float:

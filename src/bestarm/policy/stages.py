@@ -132,9 +132,22 @@ def least_people(openings: Openings, slot: int, group: int) -> int:
         if openings.weights[slot, arm] > 0.0:
             positive += 1
             least = min(least, openings.weights[slot, arm])
-    nats = math.log(positive / FEW_ENOUGH)
+    return enough_for_groups(positive, least, group)
+
+
+@rule
+def enough_for_groups(arms: int, least: float, group: int) -> int:
+    """For so many arms, the rarest of which has this weight."""
+    nats = math.log(arms / FEW_ENOUGH)
     root = 0.5 * (math.sqrt(2.0 * nats) + math.sqrt(2.0 * nats + 4.0 * group))
     return math.ceil(root * root / least)
+
+
+def fewest_in_stage(arms: int, group: int) -> int:
+    """The same for a stage of equal weights; of two arms, released as a difference."""
+    if arms == 2 or group <= 1:
+        return group
+    return enough_for_groups(arms, 1.0 / arms, group)
 
 
 @rule

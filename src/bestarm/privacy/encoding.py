@@ -31,10 +31,13 @@ class Encoder:
 
     def encode(self, outcome: Fraction, coins: Coins) -> int:
         """The integer of an outcome that is already in [0, 1], by the coins of the person whose outcome it is."""
-        steps = outcome * self.grid
-        whole = math.floor(steps)
-        rest = steps - whole
-        value = whole + (1 if rest > 0 and coins.coin(rest) else 0)
+        if outcome.denominator == 1:  # a bound, which falls on the grid
+            value = outcome.numerator * self.grid
+        else:
+            steps = outcome * self.grid
+            whole = math.floor(steps)
+            rest = steps - whole
+            value = whole + (1 if rest > 0 and coins.coin(rest) else 0)
         if self.local_epsilon is not None and not coins.truthful(self.local_epsilon):
             return self.grid - value
         if self.flip is not None and coins.flips(self.flip):

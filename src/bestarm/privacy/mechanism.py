@@ -21,6 +21,7 @@ from bestarm.release.laws import LOCAL, PURE, SHUFFLE, ZCDP, Law
 from bestarm.release.models import Privacy, Shuffling, law_of
 
 COIN_SAMPLER: Final = "bestarm keyed coins (HMAC-SHA256)"
+SHARE_SAMPLER: Final = "bestarm keyed parts of noise (HMAC-SHA256)"
 
 
 class Door(Protocol):
@@ -46,6 +47,8 @@ class Mechanism:
     encoder: Encoder
     noise: LiveNoise | SeededNoise
     shuffling: Shuffling | None = None
+    distributed: bool = False
+    """Whether the noise is in the sums already, everybody having added a part of it."""
 
     def encode(self, outcome: Fraction, coins: Coins) -> int:
         """The integer of an outcome in [0, 1], by the coins of the person whose outcome it is."""
@@ -53,6 +56,8 @@ class Mechanism:
 
     def release(self, total: int) -> int:
         """The noisy sum, in integer steps."""
+        if self.distributed:
+            return total
         if self.law.kind == PURE:
             return total + self.noise.laplace(self._laplace_scale())
         if self.law.kind == ZCDP:
@@ -63,7 +68,10 @@ class Mechanism:
         """What the ledger says of each release: the law of its noise, in outcome units, and what it costs."""
         grid = self.encoder.grid
         terms: dict[str, str | None] = {"mechanism": "no noise", "epsilon": None, "scale": None, "sampler": None}
-        if self.law.kind == PURE:
+        if self.distributed:
+            terms |= {"mechanism": "distributed discrete Laplace", "scale": _short(self._laplace_scale() / grid)}
+            terms["sampler"] = SHARE_SAMPLER
+        elif self.law.kind == PURE:
             used = self.noise.laplace_scale_used(self._laplace_scale()) / grid
             sampler = self.noise.laplace_sampler(self._laplace_scale())
             terms |= {"mechanism": "discrete Laplace", "scale": _short(used), "sampler": sampler}
@@ -120,18 +128,20 @@ def _short(number: Fraction) -> str:
     return repr(near) if Fraction(near) == number and not near.is_integer() else text_of(number)
 
 
-def mechanism_of(privacy: Privacy, encoding: str, noise: LiveNoise | SeededNoise) -> Mechanism:
+def mechanism_of(
+    privacy: Privacy, encoding: str, noise: LiveNoise | SeededNoise, distributed: bool = False
+) -> Mechanism:
     """The mechanism that keeps what is promised of one outcome, for outcomes that become integers in this way."""
     law = law_of(privacy, encoding)
     flip = None if privacy.shuffling is None else privacy.shuffling.flip
     encoder = Encoder(encoding, privacy.budget if law.kind == LOCAL else None, flip)
-    return Mechanism(law, privacy.budget, encoder, noise, privacy.shuffling)
+    return Mechanism(law, privacy.budget, encoder, noise, privacy.shuffling, distributed)
 
 
-def live_mechanism(privacy: Privacy, encoding: str, noise: object) -> Mechanism:
+def live_mechanism(privacy: Privacy, encoding: str, noise: object, distributed: bool = False) -> Mechanism:
     """The mechanism of a live trial; refuses noise that is not live, and a budget whose noise might not fit."""
     if not isinstance(noise, LiveNoise):
         raise InputError("A live trial takes live noise only; seeded noise would let anyone with the seed undo it.")
-    mechanism = mechanism_of(privacy, encoding, noise)
+    mechanism = mechanism_of(privacy, encoding, noise, distributed)
     mechanism.check_fit()
     return mechanism

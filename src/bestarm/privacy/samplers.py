@@ -69,20 +69,48 @@ def bernoulli_logistic(below: Below, x: Fraction) -> bool:
             return False
 
 
+def geometric(below: Below, scale: Fraction) -> int:
+    """k >= 0 with probability proportional to e^(-k/scale)."""
+    t, s = scale.numerator, scale.denominator
+    part = below(t)
+    while not bernoulli_exp(below, Fraction(part, t)):
+        part = below(t)
+    whole = 0
+    while bernoulli_exp(below, Fraction(1)):
+        whole += 1
+    return (part + t * whole) // s
+
+
 def discrete_laplace(below: Below, scale: Fraction) -> int:
     """z with probability proportional to e^(-|z|/scale)."""
-    t, s = scale.numerator, scale.denominator
     while True:
-        part = below(t)
-        if not bernoulli_exp(below, Fraction(part, t)):
-            continue
-        whole = 0
-        while bernoulli_exp(below, Fraction(1)):
-            whole += 1
-        size = (part + t * whole) // s
+        size = geometric(below, scale)
         negative = below(2) == 1
         if not (negative and size == 0):  # zero would come up twice
             return -size if negative else size
+
+
+def polya(below: Below, scale: Fraction, part: Fraction) -> int:
+    """k >= 0 with probability proportional to c_k e^(-k/scale), c_k = (r/1) ((r + 1)/2) ... ((r + k - 1)/k), r = part.
+
+    A negative binomial with a fractional number of successes, 0 <= r <= 1: draws whose parts sum to 1 sum to a
+    `geometric` one. By rejection: a geometric k is kept with probability c_k, a product of rational coins.
+    """
+    while part > 0:
+        if not bernoulli_exp(below, 1 / scale):
+            return 0
+        if not bernoulli(below, part):
+            continue  # k is 1 or more, and its first coin failed: nearly always, where the part is small
+        k = 1 + geometric(below, scale)
+        if all(bernoulli(below, (part + i - 1) / i) for i in range(2, k + 1)):
+            return k
+    return 0
+
+
+def laplace_part(below: Below, scale: Fraction, part: Fraction) -> int:
+    """A part of discrete Laplace noise: draws whose parts sum to 1 sum to `discrete_laplace`, which is the difference
+    of two geometric numbers."""
+    return polya(below, scale, part) - polya(below, scale, part)
 
 
 def discrete_gaussian(below: Below, variance: Fraction) -> int:

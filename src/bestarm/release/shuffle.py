@@ -52,21 +52,6 @@ def worst_delta(people: int, flip: float, epsilon: float) -> float:
     return _safely(max(delta_of(people, flip, epsilon, k) for k in range(people)), people)
 
 
-def clone_delta(people: int, flip: float, epsilon: float) -> float:
-    """A bound that does not ask what the others have (clones, Feldman, McMillan and Talwar): never below the exact one.
-
-    Each other person is, with probability 2 f, a fair coin, whatever their bit. Given those C ~ Bin(n - 1, 2 f) coins,
-    A ~ Bin(C, 1/2) of them show a 1; compare A + Bern(1 - f) with A + Bern(f), C being known.
-    """
-    total = 0.0
-    clones = _binomial(people - 1, 2.0 * flip)
-    for c in np.flatnonzero(clones > NEGLIGIBLE):
-        heads = _binomial(int(c), 0.5)
-        one, zero = np.convolve(heads, (flip, 1.0 - flip)), np.convolve(heads, (1.0 - flip, flip))
-        total += clones[c] * float(np.maximum(one - math.exp(epsilon) * zero, 0.0).sum())
-    return total
-
-
 @lru_cache(maxsize=64)
 def flip_for(people: int, epsilon: Fraction, delta: Fraction) -> Fraction:
     """The smallest flip probability that makes a sum over n people (eps, delta)-private, rounded up to six decimals.

@@ -22,8 +22,9 @@ from bestarm.simulation.tables import write_table
 DELTA: Final = 0.01
 FIGURES: Final = {1: (1, 2), 2: (1, 2, 3, 4, 5, 6)}
 """The instances that each of the paper's figures shows."""
-CAPS: Final = {"adap-tt": 10**7, "uniform": 10**7}
-"""Algorithm 2 as written may stall for a very long time; what has not stopped here is reported as undecided."""
+CAPS: Final = {"adap-tt": 10**7, "uniform": 10**7, "adap-tt-star": 10**7, "dp-tt": 10**7}
+"""Algorithm 2 as written, and its follow-ups, may stall for a very long time; what has not stopped here is reported as
+undecided."""
 ALGORITHMS: Final = (
     "evidence",
     "adap-tt",
@@ -33,8 +34,11 @@ ALGORITHMS: Final = (
     "uniform",
     "adap-tt-published",
     "ttucb-published",
+    "adap-tt-star",
+    "dp-tt",
 )
-"""Whom the experiments compare, in the report's order: the paper's algorithms, what its released code runs, ours."""
+"""Whom the experiments compare, in the report's order: ours, the paper's algorithms, what its released code runs, and
+the authors' later algorithms."""
 QUICK_EPSILONS: Final = (0.001, 0.01, 0.1, 1.0, 10.0)
 QUICK_RUNS: Final = 10
 QUICK_CAP: Final = 10**6

@@ -28,6 +28,13 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
     },
     "adap-tt": {"color": "#CC79A7", "marker": "v", "label": "AdaP-TT, Algorithm 2 as written (proven)"},
     "uniform": {"color": "#E69F00", "marker": "D", "label": "Uniform in the paper's wrapper (proven)"},
+    "adap-tt-star": {
+        "color": "#CC79A7",
+        "marker": "<",
+        "linestyle": "-.",
+        "label": "AdaP-TT* (proven)",
+    },
+    "dp-tt": {"color": "#56B4E9", "marker": "P", "label": "DP-TT, threshold of ours (proven)"},
     "ttucb": {"color": "#555555", "linestyle": "-", "label": "TTUCB, no privacy (proven)"},
     "ttucb-published": {
         "color": "#555555",
@@ -38,14 +45,14 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
 
 FOLLOWUP_STYLES: Final[dict[str, dict[str, Any]]] = {
     "evidence": STYLES["evidence"],
-    "dp-tt": {"color": "#56B4E9", "marker": "P", "label": "DP-TT, threshold of ours (proven)"},
+    "dp-tt": STYLES["dp-tt"],
     "dp-tt-published": {
         "color": "#56B4E9",
         "marker": "X",
         "linestyle": "--",
         "label": "DP-TT, printed threshold (heuristic, not proven)",
     },
-    "adap-tt-star": {"color": "#CC79A7", "marker": "v", "label": "AdaP-TT* (proven)"},
+    "adap-tt-star": STYLES["adap-tt-star"],
     "adap-tt-published": STYLES["adap-tt-published"],
     "dp-se": STYLES["dp-se"],
     "eb-tci": {"color": "#555555", "linestyle": "-", "label": "EB-TCI, no privacy (proven)"},
@@ -88,6 +95,8 @@ def _draw(
                 if instance == number:
                     style = {**styles[name], "linestyle": "none", "fillstyle": "none", "label": None}
                     axis.plot(list(people), list(people.values()), markersize=7, **style)
+        if read_off:
+            axes[0, 0].plot([], [], "ks", fillstyle="none", label="hollow marks: what the poster reports")
         for axis in axes[-1]:
             axis.set_xlabel("privacy budget ε  (left: more privacy)")
         for axis in axes[:, 0]:

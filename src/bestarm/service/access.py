@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, cast
@@ -30,6 +30,8 @@ PREFIXES: Final[dict[str, Kind]] = {"bat_": "token", "bas_": "session", "bal_": 
 SESSION_SECONDS: Final = 12 * 3600
 LINK_SECONDS: Final = 3600
 LONGEST_LABEL: Final = 80
+TRUSTED_SECONDS: Final = 1.0
+"""How long the store is believed to be there once it answered."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,15 @@ class Access:
             raise InputError("The service needs a store in a database: a path, or a URL postgresql://...")
         self._store = store
         self._clock = clock
+        self._answered = -TRUSTED_SECONDS
+
+    def try_store(self) -> None:
+        """Raise OperationError unless the store answers. Anybody may ask, so a good answer holds for a second."""
+        now = self._clock()
+        if not 0 <= now - self._answered < TRUSTED_SECONDS:
+            with self._store.transaction() as connection:
+                connection.execute(sa.select(table.c.id).limit(1)).first()
+            self._answered = now
 
     def issue(
         self,
@@ -98,19 +109,20 @@ class Access:
 
     def find(self, secret: str) -> Grant | None:
         """What a secret grants now; None if it is unknown, ended, expired, or its token is."""
-        kind = PREFIXES.get(secret[:4])
-        if kind is None or kind == "link":
-            return None
-        above = table.alias("above")
-        query = (
-            sa.select(table)
-            .outerjoin(above, table.c.parent == above.c.id)
-            .where(table.c.secret_hash == _hashed(secret), table.c.kind == kind, self._alive(table))
-            .where(sa.or_(above.c.id.is_(None), above.c.kind == "link", self._alive(above)))
-        )
+        return self.find_all({secret})[secret]
+
+    def find_all(self, secrets: Set[str]) -> dict[str, Grant | None]:
+        """What each of these secrets grants now, asked of the store in one go."""
+        found: dict[str, Grant | None] = dict.fromkeys(secrets)
+        hashes = {_hashed(secret): secret for secret in secrets if PREFIXES.get(secret[:4], "link") != "link"}
+        if not hashes:
+            return found
         with self._store.transaction() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else _grant(row)
+            for row in connection.execute(FOUND, {"hashes": list(hashes), "now": self._now()}):
+                secret = hashes[row.secret_hash]
+                if PREFIXES[secret[:4]] == row.kind:
+                    found[secret] = _grant(row)
+        return found
 
     def sign_in(self, secret: str) -> tuple[str, Grant] | None:
         """A session for a token, or for a one-time link, which is used up by this; None if neither is good."""
@@ -186,6 +198,25 @@ class Access:
 
     def _now(self) -> int:
         return int(self._clock())
+
+
+def _query() -> sa.Select[Any]:
+    # Made once: to put it together takes longer than to run it.
+    def alive(rows: Any) -> sa.ColumnElement[bool]:
+        in_time = sa.or_(rows.c.expires_at.is_(None), rows.c.expires_at > sa.bindparam("now"))
+        return sa.and_(rows.c.ended_at.is_(None), in_time)
+
+    above = table.alias("above")
+    return (
+        sa.select(table)
+        .outerjoin(above, table.c.parent == above.c.id)
+        .where(table.c.secret_hash.in_(sa.bindparam("hashes", expanding=True)), alive(table))
+        .where(sa.or_(above.c.id.is_(None), above.c.kind == "link", alive(above)))
+    )
+
+
+FOUND: Final = _query()
+"""The grants with these hashes that are good now."""
 
 
 def csrf_token(session_secret: str) -> str:

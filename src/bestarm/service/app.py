@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,23 +12,30 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+from starlette.types import Scope
 
 from bestarm import __version__
-from bestarm.errors import BestArmError
+from bestarm.errors import BestArmError, NoSuchTrial
 from bestarm.service import api
 from bestarm.service.access import Access
+from bestarm.service.failures import failure_of
 from bestarm.service.guard import SignInFirst
 from bestarm.service.hooks import Hooks
+from bestarm.service.metrics import EVERY, Metrics, template_of
 from bestarm.service.middleware import Outermost
 from bestarm.service.pages import error_page, router, to_sign_in
 from bestarm.service.plans import Planner
 from bestarm.service.problems import Problem, Refusal, problem_response, refusal_of
 from bestarm.service.sending import Sender
 from bestarm.service.trials import Trials
+from bestarm.service.window import Window
 from bestarm.storage import open_store
 from bestarm.storage.contract import Store
+
+log = logging.getLogger("bestarm.service")
 
 STATIC = Path(__file__).parent / "static"
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
@@ -41,22 +50,27 @@ def create_app(
     planner: Planner | None = None,
     webhooks: bool = False,
     private_webhooks: bool = False,
+    metrics: Metrics | None = None,
 ) -> FastAPI:
     """The application over the trials of a store: a path, a database URL, or an open store.
 
     With `webhooks` administrators can have public events sent elsewhere; with `private_webhooks` also to addresses of
-    this machine and of private networks.
+    this machine and of private networks. With `metrics` monitoring finds its counts at /metrics.
     """
     place = open_store(store, create=True)
     plans = planner or Planner()
-    trials, hooks = Trials(place), Hooks(place, webhooks)
+    access = Access(place)
+    trials, hooks = Trials(place, access), Hooks(place, webhooks)
     sender = Sender(hooks, trials.look_at_all, private_webhooks)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         sender.start()
+        counting = None if metrics is None else asyncio.create_task(_keep(metrics))
         yield
-        sender.stop()
+        if counting is not None:
+            counting.cancel()
+        await run_in_threadpool(sender.stop)
         plans.close()
         place.close()
 
@@ -70,9 +84,11 @@ def create_app(
     )
     app.state.trials = trials
     app.state.hooks = hooks
-    app.state.access = Access(place)
+    app.state.access = access
     app.state.planner = plans
-    app.add_middleware(Outermost, refuse=_refused)
+    app.state.metrics = metrics
+    app.add_middleware(Window, trials=trials, refuse=_refuse)
+    app.add_middleware(Outermost, refuse=_refused, note=_noted(metrics))
     for kind in (BestArmError, Refusal, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refuse)
     app.add_exception_handler(SignInFirst, to_sign_in)
@@ -83,8 +99,33 @@ def create_app(
     return app
 
 
+def _noted(metrics: Metrics | None) -> Callable[[Scope, int, float], None] | None:
+    if metrics is None:
+        return None
+
+    def note(scope: Scope, status: int, seconds: float) -> None:
+        metrics.note(scope["method"], template_of(scope, api.PREFIX), status, seconds)
+
+    return note
+
+
+async def _keep(metrics: Metrics) -> None:
+    try:
+        while True:
+            await asyncio.sleep(EVERY)
+            metrics.keep()
+    finally:
+        metrics.keep()
+
+
 async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, NoSuchTrial):
+        # Deleted by another server, and perhaps created anew: what is kept of it here is no longer so.
+        request.app.state.trials.forget()
     refusal = refusal_of(error)
+    failure = failure_of(error)
+    if failure is not None:
+        log.error("the store: %s", failure.name)
     if refusal.status == 405:
         refusal.headers["Allow"] = ", ".join(_allowed(request))
     return _refused(request, refusal)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
+from bestarm.distributed.halves import Halves
 from bestarm.service.access import Access, Grant, Role, csrf_token
 from bestarm.service.hooks import Hooks
 from bestarm.service.plans import Planner
@@ -60,7 +61,11 @@ PlannerHere = Annotated[Planner, Depends(planner_of)]
 def token_holder(request: Request, access: AccessHere, _: Annotated[object, Depends(bearer)]) -> Grant:
     """The grant of the request's token."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    grant = access.find(secret.strip()) if scheme.lower() == "bearer" else None
+    return good_token(access.find(secret.strip()) if scheme.lower() == "bearer" else None)
+
+
+def good_token(grant: Grant | None) -> Grant:
+    """The grant of a token, or a refusal that says what to send."""
     if grant is None or grant.kind != "token":
         raise Refusal(401, "This needs a token that is good: send the header Authorization: Bearer TOKEN.")
     return grant
@@ -101,12 +106,17 @@ def trial_for(role: Role) -> Callable[[Trials, Grant, str], Trial]:
     """The trial in the address, for a holder who is at least this; others' trials are as if they were not there."""
 
     def find(trials: TrialsHere, holder: Holder, trial: TrialName) -> Trial:
-        demand(holder, role)
-        if not holder.reaches(trial):
-            raise no_such_trial()
+        trial_reached(holder, trial, role)
         return trials.find(trial)
 
     return find
+
+
+def trial_reached(holder: Grant, trial: str, role: Role) -> None:
+    """Refuse a holder who is less than this, or whose access is to another trial."""
+    demand(holder, role)
+    if not holder.reaches(trial):
+        raise no_such_trial()
 
 
 Viewer = Annotated[Grant, Depends(holder_as("viewer"))]
@@ -114,6 +124,22 @@ WholeAdmin = Annotated[Grant, Depends(whole_admin)]
 TrialToView = Annotated[Trial, Depends(trial_for("viewer"))]
 TrialToRun = Annotated[Trial, Depends(trial_for("operator"))]
 TrialToManage = Annotated[Trial, Depends(trial_for("admin"))]
+
+
+def halves_for(role: Role) -> Callable[[Trials, Grant, str], Halves]:
+    """This server's halves of a trial, for a holder who is at least this. The trial itself may be elsewhere."""
+
+    def find(trials: TrialsHere, holder: Holder, trial: TrialName) -> Halves:
+        demand(holder, role)
+        if not holder.reaches(trial):
+            raise no_such_trial()
+        return Halves(trials.store, trial)
+
+    return find
+
+
+HalvesToFill = Annotated[Halves, Depends(halves_for("operator"))]
+HalvesToAddUp = Annotated[Halves, Depends(halves_for("admin"))]
 
 
 class SignInFirst(Exception):

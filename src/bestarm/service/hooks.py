@@ -29,6 +29,8 @@ MOST_HOOKS: Final = 50
 LONGEST_URL: Final = 500
 FIRST_PAUSE: Final = 10
 LONGEST_PAUSE: Final = 3600
+CLAIM: Final = 120
+"""Seconds that somebody who sends a message has for it, before another one may."""
 MOST_TRIES: Final = 30
 """With pauses that double from ten seconds to an hour this is a day."""
 
@@ -126,7 +128,8 @@ class Hooks:
         """Put what happened in public since the last time into the messages to be delivered."""
         with self._store.transaction() as connection:
             names = {row.id: row.name for row in connection.execute(sa.select(_trials.id, _trials.name))}
-            for hook in connection.execute(sa.select(schema.hooks)).all():
+            # Workers collect one after the other: each begins where the one before it stood.
+            for hook in connection.execute(sa.select(schema.hooks).order_by(_hooks.id).with_for_update()).all():
                 seen = {int(trial): int(seq) for trial, seq in json.loads(hook.seen).items()}
                 changed = False
                 for trial, end in self._ends(connection).items():
@@ -149,6 +152,17 @@ class Hooks:
         )
         with self._store.transaction() as connection:
             return [Delivery(*row) for row in connection.execute(query)]
+
+    def claim(self, delivery: Delivery) -> bool:
+        """Take a message that is due upon oneself; False if somebody else did, or does.
+
+        Whoever dies with it leaves it to be sent again, once the claim has run out.
+        """
+        mine = (_deliveries.id == delivery.id, _deliveries.tries == delivery.tries, _deliveries.next_at <= self._now())
+        with self._store.transaction() as connection:
+            # The update is the test: of two that come at once only one changes the row.
+            claimed = sa.update(schema.deliveries).where(*mine).values(next_at=self._now() + CLAIM)
+            return connection.execute(claimed).rowcount > 0
 
     def settle(self, delivery: Delivery, delivered: bool) -> None:
         """Forget a message that was delivered; put another one off, for twice as long each time."""

@@ -39,9 +39,15 @@ HEADERS = {
 class Outermost:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, refuse: Callable[[Request, Refusal], Response]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        refuse: Callable[[Request, Refusal], Response],
+        note: Callable[[Scope, int, float], None] | None = None,
+    ) -> None:
         self._app = app
         self._refuse = refuse
+        self._note = note
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -74,8 +80,10 @@ class Outermost:
             if status == 0:
                 await self._refuse(Request(scope), refusal_of(error))(scope, receive, dressed)
         finally:
-            spent = 1000 * (time.perf_counter() - began)
-            log.info("%s %s %d %.1f ms", scope["method"], _served(scope), status, spent)
+            spent = time.perf_counter() - began
+            log.info("%s %s %d %.1f ms", scope["method"], _served(scope), status, 1000 * spent)
+            if self._note is not None:
+                self._note(scope, status, spent)
 
 
 def _dress(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

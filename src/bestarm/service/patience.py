@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,8 @@ class Limits:
     """Until a request's body has come, counted from its headers; the largest one takes 300 kbit/s."""
     answer: float = 60.0
     """Until an answer has been taken, counted from when it first had to wait for its reader."""
+    header_bytes: int = 65536
+    """Until a request's headers have come whole."""
     connections: int = 500
     """Open at once; a process may usually hold a thousand files."""
 
@@ -40,12 +41,17 @@ FULL: Final = (
 def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
     """uvicorn's protocol with these limits."""
 
-    class Patient(H11Protocol):
+    class Patient(HttpToolsProtocol):
         """One connection that is closed when a request does not arrive in time, or an answer is not taken."""
 
         _deadline: asyncio.TimerHandle | None = None
-        _awaited: Any = None
-        """What the deadline is for: h11's name of the state the other side is in."""
+        _awaited: tuple[int, float] | None = None
+        """What the deadline is for: a part of which request, and its seconds."""
+        _request = 0
+        """The number of the request that is coming in."""
+        _coming: float | None = limits.headers
+        """The limit of the part of it that has not come whole; None between two requests."""
+        _header_bytes = 0
         _untaken: asyncio.TimerHandle | None = None
         """The deadline of an answer that has to wait for its reader."""
 
@@ -57,20 +63,42 @@ def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
                 transport.write(FULL)
                 transport.close()
                 return
-            self._wait_for(h11.IDLE)
+            self._wait()
 
         def data_received(self, data: bytes) -> None:
             """Take some bytes of a request; the deadline stays until what it is for has come whole."""
             if self.transport.is_closing():
                 return
             super().data_received(data)
-            self._wait_for(self.conn.their_state)
+            if self._coming == limits.headers:
+                # The parser keeps what it has of them, however much that is.
+                self._header_bytes += len(data)
+                if self._header_bytes > limits.header_bytes:
+                    self.transport.close()
+                    return
+            self._wait()
+
+        def on_message_begin(self) -> None:
+            """The first bytes of a request."""
+            super().on_message_begin()
+            if self._coming is None:
+                self._request += 1
+                self._coming = limits.headers
+            self._header_bytes = 0
+
+        def on_headers_complete(self) -> None:
+            """All of its headers."""
+            self._coming = limits.body
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            """All of it. Between two requests uvicorn's own limit holds."""
+            self._coming = None
+            super().on_message_complete()
 
         def on_response_complete(self) -> None:
-            """Between two requests uvicorn's own limit holds; what has come already in part keeps its deadline."""
+            """The whole answer has been written, if perhaps not taken."""
             super().on_response_complete()
-            between = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
-            self._wait_for(None if between else self.conn.their_state)
             if not self.flow.write_paused:
                 self._taken()
 
@@ -89,7 +117,8 @@ def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             """Forget the deadlines."""
-            self._wait_for(None)
+            self._coming = None
+            self._wait()
             self._taken()
             super().connection_lost(exc)
 
@@ -98,15 +127,16 @@ def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
                 self._untaken.cancel()
                 self._untaken = None
 
-        def _wait_for(self, awaited: Any) -> None:
-            if awaited is self._awaited:
+        def _wait(self) -> None:
+            # A request that came at once needs no deadline, and gets none.
+            awaited = None if self._coming is None else (self._request, self._coming)
+            if awaited == self._awaited:
                 return
             if self._deadline is not None:
                 self._deadline.cancel()
                 self._deadline = None
             self._awaited = awaited
-            seconds = {h11.IDLE: limits.headers, h11.SEND_BODY: limits.body}.get(awaited)
-            if seconds is not None:
-                self._deadline = self.loop.call_later(seconds, self.transport.close)
+            if awaited is not None:
+                self._deadline = self.loop.call_later(awaited[1], self.transport.close)
 
     return Patient

@@ -11,14 +11,16 @@ from typing import Any
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
-from bestarm.errors import BestArmError, InputError
+from bestarm.errors import BestArmError, InputError, NoSuchTrial
+from bestarm.service.failures import failure_of
 
 MEDIA_TYPE = "application/problem+json"
 LARGEST_BODY = 2 * 1024 * 1024
 """Bytes; ten thousand outcomes fit."""
+
+LATER = {"Retry-After": "1"}
 
 TITLES = {
     401: "Not signed in",
@@ -89,12 +91,13 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, HTTPException):
         # 400 means a body that cannot be read, which is bad input like any other.
         return Refusal(422 if error.status_code == 400 else error.status_code, _said(error))
+    if isinstance(error, NoSuchTrial):
+        return no_such_trial()
     if isinstance(error, InputError):
         return Refusal(422, str(error))
-    if isinstance(error, BestArmError) and not isinstance(error.__cause__, SQLAlchemyError):
-        return Refusal(409, str(error))
     if isinstance(error, BestArmError):
-        return Refusal(503, "The store could not be used just now; what was not acknowledged is safe to send again.")
+        failure = failure_of(error)
+        return Refusal(409, str(error)) if failure is None else Refusal(503, failure.said, headers=LATER)
     return Refusal(500, "Something failed inside the server; what was not acknowledged is safe to send again.")
 
 

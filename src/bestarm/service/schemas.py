@@ -138,10 +138,18 @@ class NewTrial(Sent):
     )
     indifference: Exact | None = Field(default=None, description="Another name for the difference.")
     max_participants: int | None = Field(default=None, ge=2, le=10**9)
+    hard_end: bool | None = Field(default=None, description="Always end with a recommendation; needs a difference.")
+    rates: list[Exact] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="With a hard end: the lowest and the highest mean that any arm ever has, if that may be assumed.",
+    )
     follow_up: str | int | None = Field(default=None, description="Such as 30d; an outcome then counts when it is due.")
     withdrawal: str | None = Field(default=None, max_length=60, description="impute:X, against or replace.")
     contributions: int | None = Field(default=None, ge=1, le=1000)
     allocation: Literal["random", "fixed"] | None = None
+    distributed: bool | None = Field(default=None, description="Everybody adds a part of the noise; see halves.")
     dry_run: bool = Field(default=False, description="Check everything and read the design back; create nothing.")
 
 
@@ -305,6 +313,12 @@ class Health(Said):
 
     status: Literal["ok"]
     version: str
+
+
+class Ready(Said):
+    """Whether the service can do its work."""
+
+    status: Literal["ready"]
 
 
 class Me(Said):

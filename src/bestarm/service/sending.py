@@ -71,7 +71,8 @@ class Sender:
         for delivery in self._hooks.due():
             if self._over.is_set():
                 return
-            self._hooks.settle(delivery, self._delivered(delivery))
+            if self._hooks.claim(delivery):
+                self._hooks.settle(delivery, self._delivered(delivery))
 
     def _delivered(self, delivery: Delivery) -> bool:
         try:

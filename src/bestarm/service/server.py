@@ -1,17 +1,30 @@
-"""Runs the application: one process, one log on stderr, one link for the first administrator."""
+"""Runs the application: one process or several, one log on stderr, one link for the first administrator."""
 
 from __future__ import annotations
 
 import ipaddress
 import logging
+import logging.config
+import socket
+import tempfile
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
+from bestarm.errors import InputError
+from bestarm.service.access import Access
 from bestarm.service.app import create_app
+from bestarm.service.metrics import Metrics
 from bestarm.service.patience import Limits, protocol_within
+from bestarm.service.workers import Workers
+from bestarm.storage import open_store
+from bestarm.storage.postgres import PostgresStore
 
 LOGGING: dict[str, Any] = {
     "version": 1,
@@ -29,28 +42,72 @@ LOGGING: dict[str, Any] = {
 log = logging.getLogger("bestarm.service")
 
 
-def serve(
-    store: str,
-    host: str,
-    port: int,
-    new_link: bool,
-    say: Callable[[str], None],
-    proxies: str,
-    webhooks: bool = False,
-    private_webhooks: bool = False,
-) -> None:
+@dataclass(frozen=True)
+class Setup:
+    """What is served, and how; every worker makes its own application of it."""
+
+    store: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    proxies: str = "127.0.0.1"
+    webhooks: bool = False
+    private_webhooks: bool = False
+    workers: int = 1
+    metrics_secret: str | None = None
+    """What opens /metrics; None if there is none such."""
+    metrics_folder: Path | None = None
+    """Where workers leave their counts for each other."""
+
+    @property
+    def address(self) -> str:
+        """Where it is found, as browsers take it."""
+        return f"http://{_shown(self.host)}:{self.port}"
+
+    def app(self) -> FastAPI:
+        """The application."""
+        metrics = None if self.metrics_secret is None else Metrics(self.metrics_secret, self.metrics_folder)
+        return create_app(self.store, webhooks=self.webhooks, private_webhooks=self.private_webhooks, metrics=metrics)
+
+
+def serve(setup: Setup, new_link: bool, say: Callable[[str], None]) -> None:
     """Serve until interrupted. `say` gets what the person at the terminal should read."""
-    app = create_app(store, webhooks=webhooks, private_webhooks=private_webhooks)
-    config = configured(app, host, port, proxies)
-    address = f"http://{_shown(host)}:{port}"
-    say(f"bestarm serves the trials in {_without_password(store)} at {address}")
-    if not _is_loopback(host):
-        say("This address can be reached by others and is not encrypted; put a proxy with TLS in front of it.")
-    link = app.state.access.first_link(new_link)
+    store = open_store(setup.store, create=True)
+    try:
+        if setup.workers > 1 and not isinstance(store, PostgresStore):
+            raise InputError("Several workers need a store that they can share: a URL postgresql://..., not a file.")
+        say(f"bestarm serves the trials in {_without_password(setup.store)} at {setup.address}")
+        if not _is_loopback(setup.host):
+            say("This address can be reached by others and is not encrypted; put a proxy with TLS in front of it.")
+        link = Access(store).first_link(new_link)
+    finally:
+        store.close()
     if link is not None:
-        say(f"Sign in as administrator, once, within an hour: {address}/sign-in#{link}")
+        say(f"Sign in as administrator, once, within an hour: {setup.address}/sign-in#{link}")
     say("Press Ctrl+C to stop.")
-    uvicorn.Server(config).run()
+    if setup.workers == 1:
+        uvicorn.Server(configured(setup.app(), setup.host, setup.port, setup.proxies)).run()
+        return
+    logging.config.dictConfig(LOGGING)
+    with tempfile.TemporaryDirectory(prefix="bestarm-") as folder, _listening(setup) as listening:
+        shared = replace(setup, metrics_folder=Path(folder))
+        Workers(setup.workers, partial(_work, shared), listening).run()
+
+
+def _work(setup: Setup, listening: socket.socket, over: threading.Event) -> None:
+    # One of several workers, in a process of its own.
+    server = uvicorn.Server(configured(setup.app(), setup.host, setup.port, setup.proxies))
+
+    def end() -> None:
+        over.wait()
+        server.should_exit = True
+
+    threading.Thread(target=end, name="end", daemon=True).start()
+    server.run(sockets=[listening])
+
+
+def _listening(setup: Setup) -> socket.socket:
+    family = socket.AF_INET6 if ":" in setup.host else socket.AF_INET
+    return socket.create_server((setup.host, setup.port), family=family, backlog=2048)
 
 
 def configured(

@@ -16,14 +16,16 @@ from typing import Any
 from bestarm.design import Design
 from bestarm.errors import BestArmError, InputError
 from bestarm.exact import exact
-from bestarm.service.access import Grant
+from bestarm.service.access import Access, Grant
 from bestarm.service.problems import Refusal, no_such_trial
+from bestarm.service.turns import Turns
 from bestarm.storage.contract import Store
 from bestarm.trial.answers import Report
 from bestarm.trial.identity import Participant
 from bestarm.trial.places import rehearse
 from bestarm.trial.public import PublicView
 from bestarm.trial.report import report_of, report_page
+from bestarm.trial.transactions import Request
 from bestarm.trial.trial import Trial
 
 FRESH_SECONDS = 1.0
@@ -34,15 +36,18 @@ FRESH_SECONDS = 1.0
 class _Seen:
     head: str
     at: float
+    """When the head was read."""
     view: PublicView
 
 
 class Trials:
     """All trials of a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, access: Access) -> None:
         self.store = store
+        self._access = access
         self._open: dict[str, Trial] = {}
+        self._turns: dict[str, Turns] = {}
         self._seen: dict[str, _Seen] = {}
         self._lock = threading.Lock()
         self._looking: dict[str, threading.Lock] = {}
@@ -57,9 +62,21 @@ class Trials:
             if name not in self._open:
                 if name not in self.names():
                     raise no_such_trial()
-                self._open[name] = Trial.open(self.store, name=name)
+                trial = Trial.open(self.store, name=name)
                 self._looking[name] = threading.Lock()
+                self._turns[name] = Turns(trial, self._access)
+                self._open[name] = trial
             return self._open[name]
+
+    def turns(self, name: str) -> Turns | None:
+        """Where those who ask and tell in a trial take turns; None if it has not been opened yet."""
+        return self._turns.get(name)
+
+    def forget(self) -> None:
+        """Open every trial anew: one of them is no longer the one that it was."""
+        with self._lock:
+            for kept in (self._turns, self._open, self._seen):
+                kept.clear()
 
     def create(self, name: str, actor: str, design: dict[str, Any]) -> Trial:
         """Create a trial; `design` holds the arguments of `Trial.create` that were given."""
@@ -81,20 +98,23 @@ class Trials:
         trial = self.find(name)
         with self._lock, self._looking[name]:
             trial.delete()
-            for kept in (self._open, self._seen, self._looking):
+            for kept in (self._turns, self._open, self._seen, self._looking):
                 kept.pop(name, None)
 
     def view(self, name: str) -> PublicView:
         """Everything that may be known about a trial now. However many people look, it is made once for all."""
-        trial = self.find(name)
+        trial, arrived = self.find(name), time.monotonic()
         with self._looking[name]:
             seen = self._seen.get(name)
+            if seen is not None and seen.at > arrived:
+                return seen.view  # somebody looked after we had come, while we waited for our turn
+            looked = time.monotonic()
             with self.store.reading(name) as reading:
                 head = reading.public_head
             goes_on_by_itself = trial.design.follow_up is not None
-            if seen is None or seen.head != head or (goes_on_by_itself and time.monotonic() - seen.at > FRESH_SECONDS):
+            if seen is None or seen.head != head or (goes_on_by_itself and looked - seen.at > FRESH_SECONDS):
                 # The head is read before the view, so that the view is never older than the head says.
-                seen = self._seen[name] = _Seen(head, time.monotonic(), trial.view())
+                seen = self._seen[name] = _Seen(head, looked, trial.view())
             return seen.view
 
     def look_at_all(self) -> None:
@@ -126,6 +146,11 @@ def record(trial: Trial, outcomes: list[tuple[str | Participant, Fraction]], hol
     What is answered to a repeated outcome does not depend on what was recorded, except to whoever told it a moment ago.
     """
     return trial.tell_many(outcomes, holder.actor, guarded=True)
+
+
+def recording(trial: Trial, outcomes: list[tuple[str | Participant, Fraction]], holder: Grant) -> Request[list[str]]:
+    """What `record` does, as a request that is heard together with others."""
+    return trial.telling(outcomes, holder.actor, guarded=True)
 
 
 def checked_outcome(design: Design, outcome: object) -> Fraction:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from bestarm.simulation.people import MOST_DATES
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ROUNDING: Final = 1e-12
+"""Two means that differ by less are the same number, written in decimals."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,8 @@ class Results:
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which runs recommended a wrong arm: not a best one, or one that is worse by a difference that matters."""
         means = np.array(self.means)
-        bad = means <= means.max() - self.zone if self.zone > 0 else means < means.max()
+        # 0.15 - 0.1 is less than 0.05 in floating point: a mean just at the edge is wrong all the same.
+        bad = means <= means.max() - self.zone + ROUNDING if self.zone > 0 else means < means.max()
         return np.asarray(self.decided & bad[self.recommended])
 
     @property

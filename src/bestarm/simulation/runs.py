@@ -120,6 +120,8 @@ def make_scenario(
     indifference: object = None,
     base: object = None,
     max_participants: int | None = None,
+    hard_end: bool = False,
+    rates: Sequence[object] | None = None,
     beta: float = 0.5,
     s: float = 2.0,
     outcomes: Outcomes | None = None,
@@ -157,6 +159,8 @@ def make_scenario(
         indifference=indifference,
         base=base,
         max_participants=max_participants,
+        hard_end=hard_end,
+        rates=rates,
         follow_up=follow_up,
         withdrawal=withdrawal,
         beta=beta,
@@ -207,6 +211,8 @@ def simulate(
     jobs: int = 1,
     max_participants: int | None = None,
     max_samples: int | None = None,
+    hard_end: bool = False,
+    rates: Sequence[object] | None = None,
     privacy: str | None = None,
     rho: float | None = None,
     privacy_delta: object = None,
@@ -231,6 +237,9 @@ def simulate(
     The results do not depend on `jobs`. To use a cluster, call inside `joblib.parallel_config` with its backend and
     `jobs=-1`. A run that has not stopped after `max_participants` (or `max_samples`, the same) counts as undecided.
 
+    With `hard_end` every run ends with a recommendation by a number of people that follows from the design; `rates` is
+    a band, lowest and highest, that no arm's mean is assumed to leave (docs/planning.md).
+
     As life has it: people come in at `enrol` a day, evenly or by chance (`arrivals="poisson"`), at first fewer (`ramp`,
     such as "60d"); an outcome is known after the `follow_up`, such as "28d"; a share `missing` of them (one number, or
     one an arm) never comes and is imputed by `withdrawal`; a `trend` such as "linear:0.1" (or step, bump, season) is
@@ -253,6 +262,8 @@ def simulate(
         indifference=indifference,
         base=base,
         max_participants=one_cap(max_participants, max_samples),
+        hard_end=hard_end,
+        rates=rates,
         beta=beta,
         s=s,
         enrol=enrol,

@@ -7,13 +7,16 @@ the log to go on. A store promises:
 1. *All or nothing.* What happens inside one `writing` block (events and books) is there in full once the block has been
    left, and durable: it survives the death of the process and of the machine. If the block raises, or the process dies
    inside it, nothing of it is there.
-2. *One at a time.* Between entering and leaving a `writing` block no other writer of the same trial, in this process or
+2. *Parts.* Inside a block, what happens inside `attempt` is all or nothing by itself: if it raises, nothing of it is
+   there, and what came before it in the block stays. So several requests share one commit, and one that is refused
+   does not undo its neighbours.
+3. *One at a time.* Between entering and leaving a `writing` block no other writer of the same trial, in this process or
    another, changes anything of it; a second writer waits. Writers of different trials may wait for each other.
-3. *Readers see one moment.* Inside a `reading` block everything comes from the same committed state, and a reader
+4. *Readers see one moment.* Inside a `reading` block everything comes from the same committed state, and a reader
    neither waits for the writer nor makes it wait.
-4. *Cost does not grow with history.* Entering a block, looking up one assignment, stage or tally, and leaving cost the
+5. *Cost does not grow with history.* Entering a block, looking up one assignment, stage or tally, and leaving cost the
    same after a million events as after ten. Only `events`, `assignments`, `stages` and `tallies` read all there is.
-5. *Plain errors.* A store that is full, locked for too long or gone raises OperationError; a trial that is not there,
+6. *Plain errors.* A store that is full, locked for too long or gone raises OperationError; a trial that is not there,
    or a name that is taken, InputError.
 
 One suite of tests (tests/storage/test_contract.py) checks every store against this page.
@@ -24,7 +27,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from bestarm.errors import OperationError
@@ -134,10 +137,19 @@ class Book:
     """When the trial was created, as everybody may know it."""
     relabelled: int = 0
     """How often a mistyped code was put right; public."""
+    gathered: list[int] | None = None
+    """With distributed noise: what the two servers' halves came to for each sum of the stage that is released next."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
+        """As plain data, which shares its lists with the book."""
+        return dict(vars(self))
+
+    def copied(self) -> Book:
+        """A copy that shares nothing with this one that ever changes."""
+        book = Book(**vars(self))
+        book.filling, book.vacant = dict(self.filling), list(self.vacant)
+        book.repeats = {actor: list(counted) for actor, counted in self.repeats.items()}
+        return book
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Book:
@@ -217,8 +229,8 @@ class Reading(Books):
         """The policy's state: the bytes of each of its arrays, by name."""
 
     @abstractmethod
-    def events(self) -> Iterator[Event]:
-        """The whole log in order."""
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """The log in order, whole or from what follows the event of this number."""
 
     @abstractmethod
     def assignments(self) -> Iterator[Assignment]:
@@ -246,6 +258,10 @@ class Writing(Reading):
                 raise OperationError(f"Public event {event.public_seq} cannot follow {self.public_seq}.")
             self.public_seq, self.public_head = event.public_seq, event.public_hash
         self._enter(event)
+
+    @abstractmethod
+    def attempt(self) -> AbstractContextManager[None]:
+        """A part of the block that may fail by itself; rows that were handed out before are not to be used in it."""
 
     @abstractmethod
     def _enter(self, event: Event) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 GENESIS: Final = hashlib.sha256(b"bestarm trial").hexdigest()
@@ -33,6 +33,7 @@ EventKind: TypeAlias = Literal[
     "vacated",
     "relabelled",
     "voided",
+    "gathered",
     "released",
     "stopped",
     "paused",
@@ -63,21 +64,67 @@ class Event:
     public_seq: int | None
     """Its number among the public events; None if it is confidential."""
     public_hash: str | None
+    written: tuple[str, str | None] | None = field(default=None, compare=False, repr=False)
+    """Body and secret as text, where they have been written already."""
+
+    def texts(self) -> tuple[str, str | None]:
+        """Body and secret as text."""
+        if self.written is not None:
+            return self.written
+        return canonical(self.body), None if self.secret is None else canonical(self.secret)
+
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+"""Made once: to make it takes longer than to write an event."""
 
 
 def canonical(value: Any) -> str:
     """One text for each JSON value, so that hashes can be recomputed anywhere."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
+
+
+def next_event(
+    before: str,
+    public_before: tuple[int, str],
+    seq: int,
+    at: int,
+    actor: str,
+    kind: str,
+    body: dict[str, Any],
+    secret: dict[str, Any] | None,
+    salt: bytes,
+) -> Event:
+    """The event that follows the event with hash `before` and, if it is public, the public event of that number and
+    hash. What it holds is written once, for both chains and for the store."""
+    written = (canonical(body), None if secret is None else canonical(secret))
+    mark = _chained(before, seq, at, actor, kind, written, salt)
+    public_seq = public_mark = None
+    if kind in PUBLIC_KINDS:
+        public_seq = public_before[0] + 1
+        public_mark = _chained_publicly(public_before[1], public_seq, kind, written[0])
+    return Event(seq, at, actor, kind, body, secret, salt, mark, public_seq, public_mark, written)
 
 
 def chained(
     before: str, seq: int, at: int, actor: str, kind: str, body: dict[str, Any], secret: Any, salt: bytes
 ) -> str:
     """The hash in the full chain of an event that follows the event with hash `before`."""
-    seal = hashlib.sha256(salt + canonical([seq, at, actor, kind, body, secret]).encode()).hexdigest()
-    return hashlib.sha256(f"{before}\n{seal}".encode()).hexdigest()
+    return _chained(before, seq, at, actor, kind, (canonical(body), canonical(secret)), salt)
 
 
 def chained_publicly(before: str, seq: int, kind: str, body: dict[str, Any]) -> str:
     """The hash in the public chain of an event that follows the public event with hash `before`."""
-    return hashlib.sha256(f"{before}\n{canonical([seq, kind, body])}".encode()).hexdigest()
+    return _chained_publicly(before, seq, kind, canonical(body))
+
+
+def _chained(
+    before: str, seq: int, at: int, actor: str, kind: str, written: tuple[str, str | None], salt: bytes
+) -> str:
+    # The canonical text of the list of all of these, from parts that are canonical.
+    text = f"[{seq},{at},{canonical(actor)},{canonical(kind)},{written[0]},{written[1] or 'null'}]"
+    seal = hashlib.sha256(salt + text.encode()).hexdigest()
+    return hashlib.sha256(f"{before}\n{seal}".encode()).hexdigest()
+
+
+def _chained_publicly(before: str, seq: int, kind: str, body: str) -> str:
+    return hashlib.sha256(f"{before}\n[{seq},{canonical(kind)},{body}]".encode()).hexdigest()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from bestarm.errors import InputError
+from bestarm.errors import InputError, NoSuchTrial
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
+from bestarm.storage.drafts import Drafting, Known
 from bestarm.storage.events import GENESIS, Event
 from bestarm.storage.keys import KeysInMemory
 
@@ -80,7 +81,7 @@ class MemoryReading(Reading):
         self.name, self.design, self.key = kept.name, kept.design, kept.key
         self.seq, self.head = kept.seq, kept.head
         self.public_seq, self.public_head = kept.public_seq, kept.public_head
-        self.book = deepcopy(kept.books.book)
+        self.book = kept.books.book.copied()
         self._kept = kept
         self._seen = MemoryBooks()
 
@@ -122,8 +123,8 @@ class MemoryReading(Reading):
     def state(self) -> dict[str, bytes]:
         return dict(self._kept.state)
 
-    def events(self) -> Iterator[Event]:
-        return iter(self._kept.events[: self.seq])
+    def events(self, after: int = 0) -> Iterator[Event]:
+        return iter(self._kept.events[after : self.seq])
 
     def assignments(self) -> Iterator[Assignment]:
         return (copy(kept) for _, kept in sorted(self._kept.books.assignments.items()))
@@ -135,47 +136,42 @@ class MemoryReading(Reading):
         return (copy(kept) for _, kept in sorted(self._kept.books.tallies.items()))
 
 
-class MemoryWriting(MemoryReading, Writing):
+class MemoryWriting(Drafting, MemoryReading):
     """A trial held for writing; nothing of it is kept before `keep`."""
 
     def __init__(self, kept: Kept) -> None:
-        super().__init__(kept)
-        self._saved = MemoryBooks()
-        self._log: list[Event] = []
-        self._arrays = dict(kept.state)
+        MemoryReading.__init__(self, kept)
+        heads = (kept.seq, kept.head, kept.public_seq, kept.public_head)
+        Drafting.__init__(self, Known(0, kept.name, kept.design, kept.key, *heads, self.book))
 
-    def save_assignment(self, assignment: Assignment) -> None:
-        self._seen.save_assignment(assignment)
-        self._saved.save_assignment(assignment)
+    def _read_assignment(self, number: int) -> Assignment | None:
+        return self._kept.books.assignment(number)
 
-    def save_stage(self, stage: Stage) -> None:
-        self._seen.save_stage(stage)
-        self._saved.save_stage(stage)
+    def _read_held(self, subject: str) -> list[Assignment]:
+        return self._kept.books.held_by(subject)
 
-    def save_tally(self, tally: Tally) -> None:
-        self._seen.save_tally(tally)
-        self._saved.save_tally(tally)
+    def _read_stage(self, number: int) -> Stage | None:
+        return self._kept.books.stage(number)
 
-    def _enter(self, event: Event) -> None:
-        self._log.append(event)
+    def _read_stage_at(self, position: int) -> Stage | None:
+        return self._kept.books.stage_at(position)
 
-    def save_state(self, arrays: dict[str, bytes]) -> None:
-        self._arrays.update(arrays)
-
-    def replace_state(self, arrays: dict[str, bytes]) -> None:
-        self._arrays = dict(arrays)
+    def _read_tally(self, stage: int, arm: int) -> Tally | None:
+        return self._kept.books.tally(stage, arm)
 
     def keep(self) -> None:
         """Keep everything that changed in this block."""
+        self.accept()
         kept = self._kept
         kept.seq, kept.head, kept.public_seq, kept.public_head = self.seq, self.head, self.public_seq, self.public_head
-        kept.books.book, kept.state = self.book, self._arrays
-        kept.events += self._log
-        for assignment in self._saved.assignments.values():
+        kept.books.book = self.book
+        kept.state = self.layout if self.layout is not None else kept.state | self.arrays
+        kept.events += self.log
+        for assignment in self.changed.assignments.values():
             kept.books.save_assignment(assignment)
-        for stage in self._saved.stages.values():
+        for stage in self.changed.stages.values():
             kept.books.save_stage(stage)
-        for tally in self._saved.tallies.values():
+        for tally in self.changed.tallies.values():
             kept.books.save_tally(tally)
 
 
@@ -221,7 +217,7 @@ class MemoryStore(Store):
 
     def _found(self, name: str) -> Kept:
         if name not in self._trials:
-            raise InputError(f"There is no trial named {name!r}.")
+            raise NoSuchTrial(f"There is no trial named {name!r}.")
         return self._trials[name]
 
     def close(self) -> None:

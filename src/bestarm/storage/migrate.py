@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bestarm.errors import OperationError
 
-NEWEST: Final = "0005"
+NEWEST: Final = "0006"
 """The last revision in migrations/versions."""
 
 

@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from bestarm.errors import InputError
 from bestarm.storage.keys import keys_beside
 from bestarm.storage.migrate import bring_up_to_date, version_of
 from bestarm.storage.sql import SQLStore
-from bestarm.storage.sql_statements import TRIAL
+from bestarm.storage.sql_blocks import Link, Writes
+from bestarm.storage.sql_statements import Statements
 
-LOCKED_TRIAL = TRIAL.with_for_update()
-MIGRATION_LOCK = 0x6265737461726D
+MIGRATION_LOCK: Final = 0x6265737461726D
 """One at a time may create or update the tables; the number is "bestarm" in ASCII."""
+
+IDLE: Final = 0
+"""The driver's word for a connection outside of any transaction."""
+AT_ONCE: Final = 1000
+"""Rows of a long table that are fetched together."""
+
+
+class PostgresLink(Link):
+    """A connection to PostgreSQL, on which statements need not wait for each other's answers."""
+
+    def stream(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
+        with self.connection.cursor(name=f"stream_{id(object())}") as cursor:
+            cursor.itersize = AT_ONCE
+            yield from cursor.execute(statement, parameters)
+
+    def write(self, writes: Writes) -> None:
+        with self.connection.pipeline():
+            for statement, rows in writes:
+                if len(rows) == 1:
+                    self.execute(statement, rows[0])
+                elif rows:
+                    with self.connection.cursor() as cursor:
+                        cursor.executemany(statement, rows)
 
 
 class PostgresStore(SQLStore):
     """Trials in a database."""
 
+    statements = Statements("%s", lock=" FOR UPDATE")
+    begin_writing = "BEGIN"
+    begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
     def __init__(self, url: str, create: bool = False) -> None:
         try:
             address = sa.make_url(url).set(drivername="postgresql+psycopg")
-            engine = sa.create_engine(address, pool_pre_ping=True, hide_parameters=True)
+            engine = sa.create_engine(address, hide_parameters=True)
         except (ArgumentError, NoSuchModuleError) as error:
             raise InputError("The store's URL cannot be read; it takes postgresql://user@host/database.") from error
         except ModuleNotFoundError as missing:
@@ -37,17 +65,35 @@ class PostgresStore(SQLStore):
             raise
 
     def _set_up(self, create: bool) -> None:
-        with self._block(self._begin_writing) as connection:
+        with self._migrating() as connection:
             if not create and version_of(connection) is None:
                 raise InputError(f"There is no trial store at {self._place}; create a trial there first.")
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
             bring_up_to_date(connection)
 
-    def _begin_writing(self) -> sa.Connection:
-        return self.engine.connect()
+    def _turn_to_migrate(self, connection: sa.Connection) -> None:
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
 
-    def _begin_reading(self) -> sa.Connection:
-        return self.engine.connect().execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    def _link(self, connection: Any) -> Link:
+        connection.autocommit = True  # transactions are begun by us, not by the driver
+        return PostgresLink(connection, self.statements)
 
-    def _locked_trial(self, connection: sa.Connection, name: str) -> Any:
-        return connection.execute(LOCKED_TRIAL, {"name": name}).first()
+    def _free(self, connection: Any) -> bool:
+        if connection.closed or connection.broken:
+            return False
+        if connection.info.transaction_status != IDLE:
+            connection.rollback()
+        connection.autocommit = False
+        return True
+
+    def _gone(self, error: Exception) -> bool:
+        driver: Any = self.engine.dialect.loaded_dbapi
+        return isinstance(error, driver.OperationalError)
+
+    def _wake(self, connection: sa.Connection) -> None:
+        try:
+            connection.execute(sa.text("SELECT 1"))
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            connection.rollback()  # the next statement gets a new connection
+            connection.execute(sa.text("SELECT 1"))

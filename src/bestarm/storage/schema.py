@@ -112,6 +112,29 @@ access: Final = sa.Table(
 )
 """Who may use the service: tokens, sessions and links, none of them kept in the clear."""
 
+halves: Final = sa.Table(
+    "halves",
+    metadata,
+    sa.Column("trial", sa.Text, primary_key=True),
+    sa.Column("assignment", sa.Text, primary_key=True),
+    sa.Column("stage", sa.BigInteger, nullable=False),
+    sa.Column("people", sa.BigInteger, nullable=False),
+    sa.Column("epsilon", sa.Text, nullable=False),
+    sa.Column("half", sa.Text, nullable=False),
+    sa.Index("halves_by_stage", "trial", "stage"),
+)
+"""Halves of what people of other stores' trials sent; without the other server's half each is a random number."""
+
+half_sums: Final = sa.Table(
+    "half_sums",
+    metadata,
+    sa.Column("trial", sa.Text, primary_key=True),
+    sa.Column("stage", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("assignments", sa.Text, nullable=False),
+    sa.Column("sums", sa.Text, nullable=False),
+)
+"""What was answered for a stage, once and for all: whose halves were added up, and to what."""
+
 hooks: Final = sa.Table(
     "hooks",
     metadata,

@@ -1,118 +1,142 @@
-"""The statements of a store on a relational database, and how its rows become what the books hold."""
+"""The statements of a store on a relational database, and how its rows become what the books hold.
+
+They go straight to the driver: a request runs a fixed handful of them, and what a layer above would cost for each is
+more than the database takes. The texts are the same for both databases but for the mark of a parameter.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
-from typing import Any
-
-import sqlalchemy as sa
+from collections.abc import Iterable
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, Final
 
 from bestarm.errors import OperationError
-from bestarm.storage import schema
 from bestarm.storage.contract import Assignment, Book, Stage, Tally
 from bestarm.storage.events import Event, canonical
 
-_trials, _events, _assignments = schema.trials.c, schema.events.c, schema.assignments.c
-_stages, _tallies, _state = schema.stages.c, schema.tallies.c, schema.state.c
-ASSIGNMENT_COLUMNS = [_assignments[f.name] for f in fields(Assignment)]
-STAGE_COLUMNS = [_stages[f.name] for f in fields(Stage)]
-TALLY_COLUMNS = [_tallies[f.name] for f in fields(Tally)]
-
-TRIAL = sa.select(schema.trials).where(_trials.name == sa.bindparam("name"))
-ASSIGNMENT = sa.select(*ASSIGNMENT_COLUMNS).where(
-    _assignments.trial == sa.bindparam("trial"), _assignments.number == sa.bindparam("number")
-)
-HELD = sa.select(*ASSIGNMENT_COLUMNS).where(
-    _assignments.trial == sa.bindparam("trial"), _assignments.subject == sa.bindparam("subject")
-)
-HELD_BY_ANY = sa.select(*ASSIGNMENT_COLUMNS).where(
-    _assignments.trial == sa.bindparam("trial"), _assignments.subject.in_(sa.bindparam("subjects", expanding=True))
-)
-AT_ONCE = 500
+AT_ONCE: Final = 500
 """Subjects that are looked for in one statement."""
-STAGE = sa.select(*STAGE_COLUMNS).where(
-    _stages.trial == sa.bindparam("trial"), _stages.number == sa.bindparam("number")
+TRIAL_COLUMNS: Final = ("id", "name", "design", "key", "seq", "head", "public_seq", "public_head", "book")
+HEADS: Final = ("seq", "head", "public_seq", "public_head", "book")
+EVENT_COLUMNS: Final = (
+    *("seq", "at", "actor", "kind", "body", "secret"),
+    *("salt", "hash", "public_seq", "public_hash"),
 )
-STAGE_AT = sa.select(*STAGE_COLUMNS).where(
-    _stages.trial == sa.bindparam("trial"), _stages.position == sa.bindparam("position")
+ASSIGNMENT_COLUMNS: Final = tuple(f.name for f in fields(Assignment))
+STAGE_COLUMNS: Final = tuple(f.name for f in fields(Stage))
+TALLY_COLUMNS: Final = tuple(f.name for f in fields(Tally))
+ASSIGNMENT_CHANGES: Final = ("subject", "state", "outcome", "value", "told_by", "told_at")
+STAGE_CHANGES: Final = (
+    *("extent", "people", "resolved", "size"),
+    *("closed_at", "position", "released_at", "releases", "terms"),
 )
-TALLY = sa.select(*TALLY_COLUMNS).where(
-    _tallies.trial == sa.bindparam("trial"),
-    _tallies.stage == sa.bindparam("stage"),
-    _tallies.arm == sa.bindparam("arm"),
-)
-NAMES = sa.select(_trials.name).order_by(_trials.name)
-STATE = sa.select(_state.array, _state.bytes).where(_state.trial == sa.bindparam("trial"))
-ALL_EVENTS = sa.select(schema.events).where(_events.trial == sa.bindparam("trial")).order_by(_events.seq)
-ALL_ASSIGNMENTS = (
-    sa.select(*ASSIGNMENT_COLUMNS).where(_assignments.trial == sa.bindparam("trial")).order_by(_assignments.number)
-)
-ALL_STAGES = sa.select(*STAGE_COLUMNS).where(_stages.trial == sa.bindparam("trial")).order_by(_stages.number)
-ALL_TALLIES = (
-    sa.select(*TALLY_COLUMNS).where(_tallies.trial == sa.bindparam("trial")).order_by(_tallies.stage, _tallies.arm)
-)
-ASSIGNMENT_CHANGES = ("subject", "state", "outcome", "value", "told_by", "told_at")
-UPDATE_ASSIGNMENT = (
-    sa.update(schema.assignments)
-    .where(_assignments.trial == sa.bindparam("of_trial"), _assignments.number == sa.bindparam("of_number"))
-    .values({name: sa.bindparam(name) for name in ASSIGNMENT_CHANGES})
-)
-STAGE_CHANGES = (
-    "extent",
-    "people",
-    "resolved",
-    "size",
-    "closed_at",
-    "position",
-    "released_at",
-    "releases",
-    "terms",
-)
-UPDATE_STAGE = (
-    sa.update(schema.stages)
-    .where(_stages.trial == sa.bindparam("of_trial"), _stages.number == sa.bindparam("of_number"))
-    .values({name: sa.bindparam(name) for name in STAGE_CHANGES})
-)
-TALLY_CHANGES = ("assigned", "resolved", "total", "voided")
-UPDATE_TALLY = (
-    sa.update(schema.tallies)
-    .where(
-        _tallies.trial == sa.bindparam("of_trial"),
-        _tallies.stage == sa.bindparam("of_stage"),
-        _tallies.arm == sa.bindparam("of_arm"),
-    )
-    .values({name: sa.bindparam(name) for name in TALLY_CHANGES})
-)
-UPDATE_STATE = (
-    sa.update(schema.state)
-    .where(_state.trial == sa.bindparam("of_trial"), _state.array == sa.bindparam("of_array"))
-    .values(bytes=sa.bindparam("new_bytes"))
-)
-UPDATE_TRIAL = (
-    sa.update(schema.trials)
-    .where(_trials.id == sa.bindparam("of_trial"))
-    .values({name: sa.bindparam(name) for name in ("seq", "head", "public_seq", "public_head", "book")})
-)
+TALLY_CHANGES: Final = ("assigned", "resolved", "total", "voided")
+
+assignment_row = attrgetter(*ASSIGNMENT_COLUMNS)
+"""An assignment as its columns."""
+assignment_change = attrgetter(*ASSIGNMENT_CHANGES)
+"""What may change of an assignment, as its columns."""
+tally_row = attrgetter(*TALLY_COLUMNS)
+"""A tally as its columns."""
 
 
-def stage_row(stage: Stage) -> dict[str, Any]:
+class Statements:
+    """All statements, with `mark` where a parameter goes and `lock` at the end of what holds a trial for writing."""
+
+    def __init__(self, mark: str, lock: str = "") -> None:
+        self._mark = mark
+        self.names = 'SELECT "name" FROM "trials" ORDER BY "name"'
+        self.trial = self._select("trials", TRIAL_COLUMNS, ("name",))
+        self.hold = self._select("trials", ("id", "seq", "head"), ("name",)) + lock
+        """The least that has to be read of a trial whose books are in memory."""
+        self.assignment = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "number"))
+        self.held = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "subject"))
+        several = ", ".join([mark] * AT_ONCE)
+        self.held_by_any = (
+            self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + f' AND "subject" IN ({several})'
+        )
+        self.stage = self._select("stages", STAGE_COLUMNS, ("trial", "number"))
+        self.stage_at = self._select("stages", STAGE_COLUMNS, ("trial", "position"))
+        self.tally = self._select("tallies", TALLY_COLUMNS, ("trial", "stage", "arm"))
+        self.state = self._select("state", ("array", "bytes"), ("trial",))
+        self.events = self._select("events", EVENT_COLUMNS, ("trial",)) + f' AND "seq" > {mark} ORDER BY "seq"'
+        self.all_assignments = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + ' ORDER BY "number"'
+        self.all_stages = self._select("stages", STAGE_COLUMNS, ("trial",)) + ' ORDER BY "number"'
+        self.all_tallies = self._select("tallies", TALLY_COLUMNS, ("trial",)) + ' ORDER BY "stage", "arm"'
+        self.add_trial = self._insert("trials", TRIAL_COLUMNS[1:])
+        self.add_event = self._insert("events", ("trial", *EVENT_COLUMNS))
+        self.add_assignment = self._insert("assignments", ("trial", *ASSIGNMENT_COLUMNS))
+        self.add_stage = self._insert("stages", ("trial", *STAGE_COLUMNS))
+        self.put_state = self._put("state", ("trial", "array"), ("bytes",))
+        self.put_tally = self._put("tallies", ("trial", "stage", "arm"), TALLY_CHANGES)
+        self.change_trial = self._update("trials", HEADS, ("id",))
+        self.change_assignment = self._update("assignments", ASSIGNMENT_CHANGES, ("trial", "number"))
+        self.change_stage = self._update("stages", STAGE_CHANGES, ("trial", "number"))
+
+    def delete(self, table: str, column: str) -> str:
+        """Delete a trial's rows from a table."""
+        return f'DELETE FROM "{table}" WHERE {self._where((column,))}'
+
+    def _where(self, names: Iterable[str]) -> str:
+        return " AND ".join(f'"{name}" = {self._mark}' for name in names)
+
+    def _select(self, table: str, columns: Iterable[str], where: Iterable[str]) -> str:
+        return f'SELECT {_listed(columns)} FROM "{table}" WHERE {self._where(where)}'
+
+    def _insert(self, table: str, columns: tuple[str, ...]) -> str:
+        return f'INSERT INTO "{table}" ({_listed(columns)}) VALUES ({", ".join([self._mark] * len(columns))})'
+
+    def _put(self, table: str, keys: tuple[str, ...], changes: tuple[str, ...]) -> str:
+        changed = ", ".join(f'"{name}" = excluded."{name}"' for name in changes)
+        return f"{self._insert(table, (*keys, *changes))} ON CONFLICT ({_listed(keys)}) DO UPDATE SET {changed}"
+
+    def _update(self, table: str, changes: Iterable[str], where: Iterable[str]) -> str:
+        changed = ", ".join(f'"{name}" = {self._mark}' for name in changes)
+        return f'UPDATE "{table}" SET {changed} WHERE {self._where(where)}'
+
+
+def _listed(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
+
+
+def event_row(event: Event) -> tuple[Any, ...]:
+    """An event as its columns."""
+    body, secret = event.texts()
+    said = (event.seq, event.at, event.actor, event.kind, body, secret)
+    return (*said, event.salt, event.hash, event.public_seq, event.public_hash)
+
+
+def stage_row(stage: Stage) -> tuple[Any, ...]:
     """A stage as its columns."""
-    row = asdict(stage)
-    for name in ("weights", "releases", "terms"):
-        row[name] = None if row[name] is None else canonical(row[name])
-    return row
+    row = vars(stage)
+    return tuple(_text(row[name]) if name in ("weights", "releases", "terms") else row[name] for name in STAGE_COLUMNS)
+
+
+def stage_change(stage: Stage) -> tuple[Any, ...]:
+    """What may change of a stage, as its columns."""
+    *plain, releases, terms = _stage_changes(stage)
+    return (*plain, _text(releases), _text(terms))
+
+
+_stage_changes = attrgetter(*STAGE_CHANGES)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else canonical(value)
 
 
 def stage_from(row: Any) -> Stage:
     """A stage from its columns."""
     stage = Stage(*row)
     try:
-        stage.weights = json.loads(row.weights)
-        stage.releases = None if row.releases is None else json.loads(row.releases)
-        stage.terms = None if row.terms is None else json.loads(row.terms)
+        stage.difference = bool(stage.difference)
+        stage.weights = json.loads(stage.weights)  # type: ignore[arg-type]  # text in its column
+        stage.releases = None if stage.releases is None else json.loads(stage.releases)  # type: ignore[arg-type]
+        stage.terms = None if stage.terms is None else json.loads(stage.terms)  # type: ignore[arg-type]
     except (ValueError, TypeError, RecursionError) as error:
-        raise OperationError(f"Stage {row.number} in the books cannot be read: somebody changed it.") from error
+        raise OperationError(f"Stage {stage.number} in the books cannot be read: somebody changed it.") from error
     return stage
 
 
@@ -136,17 +160,18 @@ def data_from(text: str) -> dict[str, Any]:
 def event_from(row: Any) -> Event:
     """An event from its columns. SQLite keeps a value of any type in any column: what is of the wrong one becomes
     what no event holds, and `verify` names it."""
+    seq, at, actor, kind, body, secret, salt, mark, public_seq, public_mark = row
     return Event(
-        _whole(row.seq),
-        _whole(row.at),
-        str(row.actor),
-        str(row.kind),
-        data_from(row.body),
-        None if row.secret is None else data_from(row.secret),
-        bytes_from(row.salt),
-        str(row.hash),
-        None if row.public_seq is None else _whole(row.public_seq),
-        None if row.public_hash is None else str(row.public_hash),
+        _whole(seq),
+        _whole(at),
+        str(actor),
+        str(kind),
+        data_from(body),
+        None if secret is None else data_from(secret),
+        bytes_from(salt),
+        str(mark),
+        None if public_seq is None else _whole(public_seq),
+        None if public_mark is None else str(public_mark),
     )
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import SQLAlchemyError
 
 from bestarm.errors import InputError, OperationError
 from bestarm.files import claim_private
 from bestarm.storage.keys import keys_beside
 from bestarm.storage.migrate import bring_up_to_date
 from bestarm.storage.sql import SQLStore
-from bestarm.storage.sql_statements import TRIAL
+from bestarm.storage.sql_blocks import Link
+from bestarm.storage.sql_statements import Statements
 
 PATIENCE = 30.0
 """Seconds a writer waits for its turn."""
@@ -26,6 +26,10 @@ PATIENCE = 30.0
 
 class SQLiteStore(SQLStore):
     """Trials in a file."""
+
+    statements = Statements("?")
+    begin_writing = "BEGIN IMMEDIATE"
+    begin_reading = "BEGIN DEFERRED"
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
         file = Path(path)
@@ -39,7 +43,7 @@ class SQLiteStore(SQLStore):
         event.listen(engine, "begin", _begin)
         super().__init__(engine, str(path), keys_beside(file.parent))
         try:
-            with self._block(self._begin_writing) as connection:
+            with self._migrating() as connection:
                 bring_up_to_date(connection)
         except OperationError as error:
             self.close()
@@ -47,23 +51,16 @@ class SQLiteStore(SQLStore):
                 raise InputError(f"{path} is not a trial store: the file is no SQLite database.") from error
             raise
 
-    def _begin_writing(self) -> sa.Connection:
-        return self._begin("IMMEDIATE")
+    def _turn_to_migrate(self, connection: sa.Connection) -> None:
+        connection.execution_options(begin="IMMEDIATE").begin()
 
-    def _begin_reading(self) -> sa.Connection:
-        return self._begin("DEFERRED")
+    def _link(self, connection: Any) -> Link:
+        return Link(connection, self.statements)
 
-    def _begin(self, how: str) -> sa.Connection:
-        connection = self.engine.connect().execution_options(begin=how)
-        try:
-            connection.begin()
-        except SQLAlchemyError:
-            connection.close()
-            raise
-        return connection
-
-    def _locked_trial(self, connection: sa.Connection, name: str) -> Any:
-        return connection.execute(TRIAL, {"name": name}).first()
+    def _free(self, connection: Any) -> bool:
+        if connection.in_transaction:
+            connection.rollback()
+        return True
 
 
 def _set_up(connection: Any, record: Any) -> None:

@@ -62,7 +62,7 @@ def walk_tail(people: int, zone: float, law: Law, noises: int = 1) -> float:
     No drift of two binary arms of which the second is better by the zone can make it larger. `noises` is the number of
     releases, fixed beforehand: one for each difference, two for a pair of sums.
     """
-    _checked_zone(zone)
+    checked_zone(zone)
     if people < 1 or noises < 1:
         raise InputError(f"A walk of {people} people and {noises} releases is none; it takes at least one of each.")
     up = 0.5 * (1.0 - law.slope * zone)
@@ -80,7 +80,7 @@ def band_tails(people: int, zone: float, law: Law, band: Band, noises: int = 1, 
     One pass backwards in time: v_k(t) is the adversary's value with k people to come, so v_k(0) is the answer for k.
     Beyond the window v is taken as 1 above, and as at its edge below: never less than it is.
     """
-    low, high = _checked_band(band, zone, law)
+    low, high = checked_band(band, zone, law)
     if people > MOST_PEOPLE:
         raise InputError(f"The hard end within a band is computed for at most {MOST_PEOPLE} people, not {people}.")
     # Scores in whole units: a success is worth `gain`, a failure costs `loss`, on the other arm the reverse.
@@ -171,13 +171,15 @@ def _noise_beyond(half: int, unit: int, law: Law, noises: int) -> Floats:
     return beyond
 
 
-def _checked_zone(zone: float) -> None:
+def checked_zone(zone: float) -> None:
+    """Refuse what cannot be the smallest difference that matters of a hard end."""
     if not 0.0 < zone < 1.0:
         raise InputError(f"The smallest difference that matters is {zone:g}, but a hard end needs one between 0 and 1.")
 
 
-def _checked_band(band: Band, zone: float, law: Law) -> tuple[float, float]:
-    _checked_zone(zone)
+def checked_band(band: Band, zone: float, law: Law) -> tuple[float, float]:
+    """Refuse what cannot be a band; its ends as they are counted."""
+    checked_zone(zone)
     if not 0.0 <= band.low < band.high <= 1.0 or band.high - band.low < zone:
         raise InputError(
             f"The band goes from {band.low:g} to {band.high:g}, but it has to lie in [0, 1] and to be at least as wide "

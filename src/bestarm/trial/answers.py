@@ -34,6 +34,44 @@ class Verdict(Answer):
 
 
 @dataclass(frozen=True)
+class Part(Answer):
+    """With distributed noise: what a person's own machine has to know to send an outcome in halves. All of it is fixed
+    when the stage opens, but for the place, which is that of the person's arm."""
+
+    stage: int
+    people: int
+    """How many people the stage was planned for: everybody adds one part in so many of the noise."""
+    sums: int
+    """How many sums the stage releases; everybody adds noise to each of them."""
+    place: int
+    """Into which of them, from 0, the outcome goes."""
+    sign: int
+    """1, or -1 where the stage releases a difference and the outcome is taken off."""
+    epsilon: str
+
+
+@dataclass(frozen=True)
+class Gathering(Answer):
+    """With distributed noise: the stage whose halves are to be added up next."""
+
+    stage: int
+    people: int
+    """How many it was planned for."""
+    assignments: tuple[str, ...]
+    """Who may have sent an outcome: everybody in it who has not withdrawn."""
+    due: bool
+    """Whether those who sent none count as missing now; else they are waited for."""
+
+
+@dataclass(frozen=True)
+class HeldHalves(Answer):
+    """With distributed noise: whose halves a server holds for a stage, and whose it has added up, if it has."""
+
+    held: tuple[str, ...]
+    summed: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Asked(Answer):
     """The answer to `ask`. Once the trial has stopped there is no assignment and no arm, but the verdict."""
 
@@ -44,6 +82,8 @@ class Asked(Answer):
     told: bool
     verdict: Verdict | None = None
     withdrawn: bool = False
+    part: Part | None = None
+    """With distributed noise: how the outcome is to be sent."""
 
     @property
     def stopped(self) -> bool:
@@ -236,6 +276,8 @@ class Status(Answer):
     """Of algorithms with coins; null for others, and before the first stage."""
     epsilon_spent: float | None
     explanation: str
+    hard_end: str | None
+    """By when the trial always ends, and what its promise then rests on, in words; null without a hard end."""
     verdict: Verdict | None
     caveat: str | None
 

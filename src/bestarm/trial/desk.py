@@ -17,6 +17,7 @@ from bestarm.exact import text_of
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import IMPUTED, OUTCOME, VOID, Deal
 from bestarm.privacy.mechanism import Door
+from bestarm.release.distributed import LEAST_SHARE
 from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, Stage, TrialState
 from bestarm.storage.events import EventKind
@@ -91,9 +92,11 @@ class Desk:
                 missing[str(arm)] = [awaited, imputed]
                 totals[arm] += imputed
         if stage.difference:
-            values = [self.door.release(sum(t if a == stage.champion else -t for a, t in totals.items()))]
+            sums = [sum(t if a == stage.champion else -t for a, t in totals.items())]
         else:
-            values = [self.door.release(total) for total in totals.values()]
+            sums = list(totals.values())
+        gathered = self.fold.book.gathered or [0] * len(sums)
+        values = [self.door.release(total + half) for total, half in zip(sums, gathered, strict=True)]
         sizes, voided = self.fold.sizes(stage), self.fold.voids(stage)
         body = {
             "stage": stage.number,
@@ -117,6 +120,8 @@ class Desk:
         said = rules.algorithm.explain(self.fold.state, rules.constants, labels)
         if owed.arm is None and book.released < book.closed:
             few = f"A stage closed with fewer than {rules.design.law.group} people in a sum, which may not be released."
+            if rules.design.distributed:
+                few = "A stage closed with too few of the people whom its noise was made for, and may not be released."
             body = {"arm": None, "by": "group", "reason": f"{few} {said}"}
         elif owed.arm is None:
             most = rules.design.max_participants
@@ -165,8 +170,11 @@ class Desk:
         if weights is None:
             raise OperationError("No arm recruits now: outcomes of people already assigned have to come in first.")
         arm = choose(self.fold, weights, self.pick)
-        if self.fold.open_stage_of(arm) is None:
+        stage = self.fold.open_stage_of(arm)
+        if stage is None:
             self._open(arm)
+        elif self.fold.crowded(stage):
+            raise OperationError("Nobody is enrolled now: the halves of earlier stages have to be gathered first.")
         return arm, self.fold.book.filling[str(arm)]
 
     def _open(self, arm: int) -> None:
@@ -187,6 +195,7 @@ class Desk:
         All of a request is checked before any of it is told: once a release has been drawn nothing may be refused,
         or what is seen of a refusal would depend on a release that nobody has.
         """
+        self._must_be_told()
         self.fold.rules.design.outcomes.to_unit(outcome)
         assignment = self.fold.expect_assignment(number)
         if assignment.state == "withdrawn":
@@ -242,6 +251,7 @@ class Desk:
     def correct(self, number: int, outcome: Fraction, reason: str, actor: str) -> str:
         """Correct an outcome: "corrected", or "late" (recorded, not used) once its stage is released."""
         self.settle()
+        self._must_be_told()
         if self._local:
             raise InputError(
                 "Under local and shuffled privacy the outcome itself is not kept, and so cannot be corrected."
@@ -327,6 +337,23 @@ class Desk:
         self.settle()
         return "voided"
 
+    def gather(self, number: int, people: list[int], sums: list[int], actor: str) -> str:
+        """Take what the two servers' halves came to for a stage, whose people these are, and release it."""
+        self.settle()
+        refused = may_gather(self.fold, self.at, number, people, sums)
+        if refused is not None:
+            raise InputError(refused)
+        self.emit("gathered", actor, {"stage": number, "by": actor}, {"people": sorted(people), "sums": sums})
+        self.settle()
+        return "gathered"
+
+    def _must_be_told(self) -> None:
+        if self.fold.rules.design.distributed:
+            raise InputError(
+                "Outcomes of this trial are sent in halves to two servers and never told to a store; see "
+                "bestarm.distributed."
+            )
+
     def pause(self, reason: str, actor: str) -> str:
         """Stop enrolling for now; outcomes still come in and stages are still released."""
         self.settle()
@@ -355,6 +382,27 @@ class Desk:
     @property
     def _local(self) -> bool:
         return randomised(self.fold.rules.design.law)
+
+
+def may_gather(fold: Fold, at: int, number: int, people: list[int], sums: list[int]) -> str | None:
+    """What keeps sums of these people's halves from being a stage's, in words; None if nothing does."""
+    stage = fold.gatherable(at)
+    if stage is None or stage.number != number:
+        return "It is not this stage's turn, or its time has not come."
+    if len(set(people)) != len(people):
+        return "Somebody is named twice."
+    found = [fold.books.assignment(one) for one in people]
+    if any(one is None or one.stage != number or one.state not in ("open", "withdrawn") for one in found):
+        return "The sums hold somebody who is not in this stage."
+    if len(people) < LEAST_SHARE * stage.planned:
+        return f"The sums hold {len(people)} people, but the stage was planned for {stage.planned}: too few."
+    still_open = sum(1 for one in found if one is not None and one.state == "open")
+    if fold.rules.follow_up is None and stage.resolved + still_open < (stage.size or 0):
+        return "Outcomes are missing: wait for them, or withdraw those who will send none."
+    right = 1 if stage.difference else len(stage.arms)
+    if len(sums) != right or not all(type(one) is int for one in sums):
+        return f"This stage has {right} sums, each a whole number."
+    return None
 
 
 def choose(fold: Fold, weights: FloatArray, pick: Pick) -> int:

@@ -127,22 +127,21 @@ def overlapping(view: PublicView) -> bool:
 
 def evidence_figure(view: PublicView) -> str:
     """How far the evidence against each rival has come towards the line where the trial stops."""
-    return _bars(
-        [_evidence_row(view.labels[standing.rival], standing.value, standing.needed) for standing in view.standings]
-    )
+    unit = "nats" if view.design.hard_end is None else "successes"
+    return _bars([_evidence_row(view.labels[one.rival], one.value, one.needed, unit) for one in view.standings])
 
 
-def _evidence_row(rival: str, value: float, needed: float) -> str:
-    share = max(0.0, value / needed) if needed > 0 else 1.0
+def _evidence_row(rival: str, value: float, needed: float, unit: str) -> str:
+    share = max(0.0, value / needed) if needed > 0 else float(value >= needed)
     kind = "reached" if share >= 1 else "growing"
     drawn = [
         '<rect x="0" y="6" width="100%" height="14" rx="4" class="trough"/>',
         f'<rect x="0" y="6" width="{min(share * LINE_AT, 100.0):.2f}%" height="14" rx="4" class="evidence {kind}"/>',
         f'<line x1="{LINE_AT}%" x2="{LINE_AT}%" y1="0" y2="26" class="finish"/>',
     ]
-    nats = f"{value:.3g} of {needed:.3g} nats"
-    picture = svg(26, f"{100 * share:.0f} percent of what is needed: {nats}", [f"<title>{nats}</title>", *drawn])
-    said = f'<span title="{nats}">{100 * share:.0f} %</span>' + (_small("enough") if share >= 1 else "")
+    amount = f"{value:.3g} of {needed:.3g} {unit}"
+    picture = svg(26, f"{100 * share:.0f} percent of what is needed: {amount}", [f"<title>{amount}</title>", *drawn])
+    said = f'<span title="{amount}">{100 * share:.0f} %</span>' + (_small("enough") if share >= 1 else "")
     return _row(f"against {escape(rival)}", picture, said)
 
 

@@ -15,9 +15,10 @@ from bestarm.design import Design
 from bestarm.errors import OperationError
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
 from bestarm.policy.record import FloatArray
+from bestarm.release.distributed import LEAST_SHARE
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Tally
 from bestarm.storage.memory import MemoryBooks
-from bestarm.trial.course import Opening, Outturn, course_of
+from bestarm.trial.course import Opening, Outturn, TrialCourse, course_of
 
 MICROSECONDS: Final = 1_000_000
 HOUR: Final = 3600 * MICROSECONDS
@@ -51,6 +52,10 @@ class Rules:
         """The policy's state before the first person."""
         return self.algorithm.start(self.constants)
 
+    def course(self, state: Any) -> TrialCourse:
+        """What drives the policy in this state."""
+        return course_of(self.algorithm, state, self.constants, self.design.law.group)
+
 
 @dataclass(frozen=True)
 class Owed:
@@ -69,7 +74,11 @@ class Fold:
         self.rules = rules
         self.books = books
         self.state = state
-        self.course = course_of(rules.algorithm, state, rules.constants, rules.design.law.group)
+        self.course = rules.course(state)
+        self.joined: list[int] = []
+        """The arms of those who joined a stage."""
+        self.turned = False
+        """Whether a stage opened, closed or was released."""
         self._winner = UNDECIDED
 
     @property
@@ -115,14 +124,33 @@ class Fold:
 
     def may_release(self, stage: Stage) -> bool:
         """Whether every sum that the stage would release is over enough people: assignments alone decide that."""
+        if self.rules.design.distributed:
+            return (stage.size or 0) >= LEAST_SHARE * stage.planned
         group, sizes = self.rules.design.law.group, self.sizes(stage)
         people = [sizes[arm] for arm in stage.arms]
         return group <= 1 or (sum(people) if stage.difference else min(people)) >= group
 
     def ready(self, stage: Stage, at: int) -> bool:
-        """Whether the stage whose turn it is may be released: by the clock alone, or once every outcome is known."""
+        """Whether the stage whose turn it is may be released: by the clock alone, or once every outcome is known. With
+        distributed noise, once both servers' halves are there."""
+        if self.rules.design.distributed:
+            return self.book.gathered is not None
         due = self.due_at(stage)
         return stage.resolved == stage.size if due is None else at >= due
+
+    def gatherable(self, at: int) -> Stage | None:
+        """With distributed noise: the stage whose halves are to be added up next; None if its time has not come."""
+        book = self.book
+        if not self.rules.design.distributed or book.state == "stopped" or book.released >= book.closed:
+            return None
+        stage = self.next_to_release()
+        due = self.due_at(stage)
+        return stage if book.gathered is None and (due is None or at >= due) else None
+
+    def crowded(self, stage: Stage) -> bool:
+        """Whether a stage takes nobody more although it is open: with distributed noise, once it is as large as
+        planned and the next one has to wait."""
+        return self.rules.design.distributed and stage.people >= stage.planned
 
     def due_at(self, stage: Stage) -> int | None:
         """When a closed stage's release is due; None if the design has no follow-up."""
@@ -132,10 +160,13 @@ class Fold:
     def public_time(self, stage: Stage, at: int) -> int:
         """The time of a release that everybody may know: when it was due, or the hour in which it was made.
 
-        When it was really made tells when somebody's request happened to come.
+        When it was really made tells when somebody's request happened to come; with distributed noise it is no request
+        of a participant's that makes it, but somebody's who gathers halves.
         """
         due = self.due_at(stage)
-        return at - at % HOUR if due is None else due
+        if due is None:
+            return at - at % HOUR
+        return at if self.rules.design.distributed else due
 
     def due(self, assignment: Assignment, at: int) -> bool:
         """Whether an outcome of this assignment comes too late to count."""
@@ -155,6 +186,8 @@ class Fold:
         """
         if assignment.state == "voided":
             return "This assignment has been voided already."
+        if self.rules.design.distributed:
+            return "With distributed noise nobody knows who has sent an outcome, so nothing is voided; withdraw it."
         if assignment.state == "withdrawn" and self.rules.design.withdrawal == "replace":
             return "This participant has left, and their place is for somebody else."
         if self.due(assignment, at):
@@ -224,6 +257,7 @@ class Fold:
     def _opened(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         opening = Opening(tuple(body["weights"]), body["difference"], body["champion"], body["planned"])
         self.course.opened(opening)
+        self.turned = True
         number = self.book.opened + 1
         stage = Stage(
             number, list(opening.weights), opening.difference, opening.champion, opening.planned, opening.planned
@@ -240,6 +274,7 @@ class Fold:
             self.book.vacant.remove((arm, stage.number))
         else:
             self.course.joined(arm)
+            self.joined.append(arm)
         tally.assigned += 1
         stage.people += 1
         subject = secret.get("subject", str(body["assignment"]))
@@ -256,6 +291,7 @@ class Fold:
         for arm in stage.arms:
             del self.book.filling[str(arm)]
         self.course.closed()
+        self.turned = True
         self.books.save_stage(stage)
 
     def _told(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
@@ -331,6 +367,14 @@ class Fold:
         self.books.save_stage(stage)
         self.books.save_tally(tally)
 
+    def _gathered(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
+        # Whoever is in the sums is told. If they withdrew since the servers added them up, it was too late.
+        for number in secret["people"]:
+            assignment = self.expect_assignment(number)
+            assignment.state, assignment.told_by, assignment.told_at = "told", body["by"], at
+            self._resolve(assignment, 0)
+        self.book.gathered = secret["sums"]
+
     def _released(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         stage = self.expect_stage(body["stage"])
         for arm, (missing, imputed) in secret.get("missing", {}).items():
@@ -343,6 +387,7 @@ class Fold:
         stage.releases, stage.released_at, stage.terms = body["values"], when, body["terms"]
         self.books.save_stage(stage)
         self.book.released += 1
+        self.book.gathered = None
         values = tuple(value / self.rules.grid for value in body["values"])
         voided = dict(zip(stage.arms, body["voided"], strict=True))
         counts = tuple(voided.get(arm, 0) for arm in range(len(stage.weights)))
@@ -351,6 +396,7 @@ class Fold:
             if tally.voided != counts[arm]:  # from the public chain alone the numbers are known here first
                 tally.voided = counts[arm]
                 self.books.save_tally(tally)
+        self.turned = True
         self.course.released(stage, Outturn(tuple(self.sizes(stage)), counts, values))
         self._winner = int(self.rules.algorithm.over(self.state, self.rules.constants))
         if self.course.foreseen and self._winner == UNDECIDED:
@@ -360,7 +406,9 @@ class Fold:
     def _extend(self, when: int) -> None:
         for number in set(self.book.filling.values()):
             stage = self.expect_stage(number)
-            stage.extent = max(self.course.extent(stage), stage.people)
+            # Parts of distributed noise are made for the planned number of people, and for no other.
+            wanted = stage.planned if self.rules.design.distributed else self.course.extent(stage)
+            stage.extent = max(wanted, stage.people)
             self.books.save_stage(stage)
             if stage.people and self.course.closes(stage):
                 self._close(stage, when)
@@ -388,6 +436,7 @@ APPLY: Final[dict[str, Callable[[Fold, int, dict[str, Any], dict[str, Any]], Non
     "vacated": Fold._vacated,
     "relabelled": Fold._relabelled,
     "voided": Fold._voided,
+    "gathered": Fold._gathered,
     "released": Fold._released,
     "stopped": Fold._stopped,
     "paused": Fold._paused,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
+from bestarm.exact import text_of
 from bestarm.policy.algorithm import Standing
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Book, Stage, TrialState
-from bestarm.trial.answers import State, Verdict
+from bestarm.storage.contract import Assignment, Book, Stage, TrialState
+from bestarm.trial.answers import Part, State, Verdict
 from bestarm.trial.comparisons import StageFigures, coins_of, differences_of
 from bestarm.trial.estimates import estimates_of
 from bestarm.trial.fold import Fold, Rules
@@ -46,6 +48,20 @@ def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
         explanation=rules.algorithm.explain(fold.state, rules.constants, labels),
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
+    )
+
+
+def part_of(fold: Fold, assignment: Assignment) -> Part:
+    """With distributed noise: how a person's outcome is to be sent."""
+    stage = fold.expect_stage(assignment.stage)
+    apart = stage.difference
+    return Part(
+        stage=stage.number,
+        people=stage.planned,
+        sums=1 if apart else len(stage.arms),
+        place=0 if apart else stage.arms.index(assignment.arm),
+        sign=-1 if apart and assignment.arm != stage.champion else 1,
+        epsilon=text_of(fold.rules.design.per_outcome.budget or Fraction(0)),
     )
 
 

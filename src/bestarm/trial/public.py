@@ -13,7 +13,9 @@ from bestarm.design import Design
 from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import Standing
 from bestarm.policy.sample_ratio import SampleRatio
+from bestarm.release.distributed import LEAST_SHARE, against_a_server
 from bestarm.release.laws import LOCAL
+from bestarm.sentences import hard_end_said
 from bestarm.trial.answers import (
     ArmDifference,
     ArmEstimate,
@@ -125,6 +127,7 @@ def status_of(view: PublicView) -> Status:
         sample_ratio=None if view.coins is None else SampleRatioCheck(view.coins.p_value, view.coins.ok),
         epsilon_spent=_spent(view)["epsilon_spent"],
         explanation=view.explanation,
+        hard_end=" ".join(hard_end_said(view.design)) or None,
         verdict=view.verdict,
         caveat=view.caveat,
     )
@@ -210,6 +213,15 @@ def _spent(view: PublicView) -> dict[str, Any]:
             f"one person is {budget}, however many releases there are. It is not the sum over releases."
         )
     promised = f"{budget}-{'local ' if local else ''}differential privacy"
+    if design.distributed:
+        promised += ", noise from everybody"
+        why += (
+            " Everybody adds a part of the noise before sending, and outcomes are never told: two servers hold halves, "
+            "which say nothing unless both are put together. Either server by itself, which draws half of what missing "
+            f"people would have added, learns at most epsilon {against_a_server(float(promise.budget), 1):.3g} if "
+            f"everybody sends, {against_a_server(float(promise.budget), float(LEAST_SHARE)):.3g} if half do, which is "
+            "the fewest that are summed."
+        )
     if promise.shuffling is not None:
         shuffled = promise.shuffling
         delta = text_of(shuffled.delta)
@@ -230,6 +242,7 @@ def assumptions(view: PublicView) -> list[str]:
             "The verdict: every participant's arm is a fair coin with the stage's announced weights, and nobody's "
             "outcome depends on the arm of somebody enrolled later. Outcomes may drift and depend on each other.",
             "Estimates and intervals of single arms: an arm's outcomes are independent and of constant mean.",
+            *hard_end_said(design),
         ]
     else:
         said = ["Outcomes of an arm are independent, with a mean that does not change during the trial."]

@@ -13,7 +13,7 @@ from typing import Final
 from bestarm.codes import another_number, code_of, slips_of
 from bestarm.storage.contract import Assignment, Reading
 from bestarm.trial import identity
-from bestarm.trial.answers import HeldAssignment, HoldUp, OpenAssignment, StaffStatus
+from bestarm.trial.answers import Gathering, HeldAssignment, HoldUp, OpenAssignment, StaffStatus
 from bestarm.trial.fold import HOUR, Fold
 from bestarm.trial.identity import Participant
 from bestarm.trial.moments import moment
@@ -86,7 +86,10 @@ class Staff:
         return StaffStatus(len(awaited), tuple(one.id for one in awaited if one.overdue), self.hold_up())
 
     def hold_up(self) -> HoldUp | None:
-        """What the next release waits for; None if it waits for the clock, or for nobody."""
+        """What the next release waits for; None if it waits for the clock, or for nobody. With distributed noise nobody
+        here knows who has sent an outcome; whoever gathers does."""
+        if self.fold.rules.design.distributed:
+            return None
         book = self.fold.book
         if book.state == "stopped" or self.fold.rules.follow_up is not None or book.released >= book.closed:
             return None
@@ -97,6 +100,15 @@ class Staff:
         named = tuple(identity.assignment_id(self.reading.key, one.number) for one in missing[:MOST_NAMED])
         days = (self.at - missing[0].at) // (24 * HOUR)
         return HoldUp(stage.number, len(missing), moment(missing[0].at), named, days)
+
+    def gathering(self) -> Gathering | None:
+        """With distributed noise: the stage whose halves are to be added up next, and who may have sent any."""
+        stage = self.fold.gatherable(self.at)
+        if stage is None:
+            return None
+        here = [one for one in self.reading.assignments() if one.stage == stage.number and one.state == "open"]
+        ids = tuple(identity.assignment_id(self.reading.key, one.number) for one in here)
+        return Gathering(stage.number, stage.planned, ids, due=self.fold.due_at(stage) is not None)
 
     def _unresolved(self) -> Iterator[Assignment]:
         if self.fold.book.state == "stopped":

@@ -1,71 +1,63 @@
 """A trial with real people: durable, resumable, and private by construction.
 
-Every request is one transaction: read the books, let the desk turn the request into events, append them, write the
-books. Whatever was acknowledged is on disk; whatever was not never happened. Between requests nothing is kept in memory
-but a copy of the policy's state, which is used only while nobody else has written.
+Every request is one transaction, or shares one with others that came with it (`bestarm.trial.transactions`): hold the
+trial, let the desk turn the request into events, append them, write the books. Whatever was acknowledged is on disk;
+whatever was not never happened. What is kept in memory between requests is used only while nobody else has written.
 """
 
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from bestarm._version import __version__
 from bestarm.codes import code_of
 from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
-from bestarm.errors import InputError
+from bestarm.errors import InputError, NoSuchTrial
 from bestarm.exact import exact
 from bestarm.policy.algorithm import Algorithm
 from bestarm.privacy.coins import OUTCOME, PersonalCoins
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
 from bestarm.privacy.noise import LiveNoise, live_noise
 from bestarm.storage.contract import Assignment, Reading, Store, Writing
-from bestarm.storage.events import PUBLIC_KINDS, SALT_BYTES, Event, chained, chained_publicly
+from bestarm.storage.events import SALT_BYTES, next_event
 from bestarm.storage.keys import mark_of
 from bestarm.trial import exchange, identity, outlook
-from bestarm.trial.answers import Asked, HeldAssignment, OpenAssignment, StaffStatus, Verdict, Verification
+from bestarm.trial.answers import Asked, Gathering, HeldAssignment, OpenAssignment, StaffStatus, Verdict, Verification
 from bestarm.trial.desk import Desk
-from bestarm.trial.fold import MICROSECONDS, Fold, Rules, refolded
+from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
 from bestarm.trial.identity import Participant
 from bestarm.trial.places import opened
-from bestarm.trial.policy_state import fill, to_bytes
+from bestarm.trial.policy_state import to_bytes
 from bestarm.trial.public import PublicView, ledger_of, status_of
 from bestarm.trial.staff import Staff
 from bestarm.trial.telling import tell_all, tell_rows, without_conflict
+from bestarm.trial.transactions import Clock, Request, Transactions
 from bestarm.trial.verify import key_mark, verify
-
-Answer = TypeVar("Answer")
-Clock = Callable[[], float]
-"""Seconds since 1970."""
 
 STAFF = "staff"
 """Who did it, when nobody says."""
 
 
-class Trial(Tabled):
+class Trial(Transactions, Tabled):
     """One trial in a store. `create` makes it; `open` finds it again, from any process that reaches the store."""
 
     def __init__(
         self, store: Store, name: str, rules: Rules, key: bytes, noise: LiveNoise | None, clock: Clock
     ) -> None:
-        self.name = name
+        super().__init__(store, name, rules, clock)
         self.design: Design = rules.design
-        self._store = store
-        self._rules = rules
         self._key = key
         self._coin_key: bytes | None = None
-        self._clock = clock
-        self._door: Mechanism = live_mechanism(rules.design.per_outcome, rules.design.encoding, noise or live_noise())
-        self._lock = threading.RLock()
-        self._state: Any = None
-        self._saved: dict[str, bytes] = {}
-        self._seq: int | None = None
+        design = rules.design
+        self._door: Mechanism = live_mechanism(
+            design.per_outcome, design.encoding, noise or live_noise(), design.distributed
+        )
 
     @classmethod
     def create(
@@ -139,8 +131,12 @@ class Trial(Tabled):
 
         From any iterable, a Series, or a DataFrame with a column `subject`; an empty cell is refused.
         """
+        return self._serve(self.asking(subjects, actor))
+
+    def asking(self, subjects: Any, actor: str = STAFF) -> Request[list[Asked]]:
+        """The request that `ask_many` makes, to be heard with others in one transaction; see `together`."""
         stand_ins = [self._stand_in(subject) for subject in subjects_in(subjects)]
-        return self._write(lambda desk: [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins])
+        return Request(lambda desk: [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins])
 
     def tell(
         self,
@@ -165,16 +161,20 @@ class Trial(Tabled):
         From pairs of assignment and outcome, a Series of outcomes by assignment, or a DataFrame with a column `outcome`
         and one of `assignment` and `subject`.
         """
+        return self._serve(self.telling(outcomes, actor, guarded))
+
+    def telling(self, outcomes: Any, actor: str = STAFF, guarded: bool = False) -> Request[list[str]]:
+        """The request that `tell_many` makes, to be heard with others in one transaction; see `together`."""
         pairs = [(who, exact(outcome, "The outcome")) for who, outcome in outcomes_in(outcomes)]
 
-        def request(desk: Desk) -> list[str]:
+        def hear(desk: Desk) -> list[str]:
             told_now: dict[int, str] = {}
             checked = [(self._number(desk, who), outcome) for who, outcome in pairs]
             for number, outcome in checked:
                 desk.check_outcome(number, outcome, told_now)
             return tell_all(desk, checked, actor, guarded)
 
-        return without_conflict(self._write(request))
+        return Request(hear, without_conflict)
 
     def correct(
         self,
@@ -231,6 +231,19 @@ class Trial(Tabled):
         with self._for_staff() as staff:
             return staff.near(subject)
 
+    def gathering(self) -> Gathering | None:
+        """With distributed noise: the stage whose halves are to be added up next; None if none is. For staff."""
+        with self._for_staff() as staff:
+            return staff.gathering()
+
+    def gather(self, stage: int, assignments: Sequence[str], sums: Sequence[int], actor: str = STAFF) -> str:
+        """With distributed noise: take what the two servers' halves of these people came to, and release the stage.
+
+        `bestarm.distributed.SplitTrial.gather` asks the servers and calls this.
+        """
+        numbers = [identity.assignment_number(self._key, one) for one in assignments]
+        return self._write(lambda desk: desk.gather(stage, numbers, list(sums), actor))
+
     def pause(self, reason: str = "", actor: str = STAFF) -> str:
         """Enrol nobody until `resume`; outcomes still come in."""
         return self._write(lambda desk: desk.pause(reason, actor))
@@ -243,10 +256,6 @@ class Trial(Tabled):
         """Stop the trial for good without a recommendation, for safety or otherwise."""
         _needs_reason(reason)
         return self._write(lambda desk: desk.end(reason, actor))
-
-    def advance(self) -> None:
-        """Make the releases whose time has come; every other request does so too."""
-        self._write(Desk.settle)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -333,52 +342,10 @@ class Trial(Tabled):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _write(self, request: Callable[[Desk], Answer]) -> Answer:
-        # What is owed is released and committed before the request is heard. In one transaction a request that is
-        # refused because of what a release brought would take the release back with it, to be drawn again.
-        with self._lock:
-            while True:
-                answers = self._transact(request)
-                if answers:
-                    return answers[0]
-
-    def _transact(self, request: Callable[[Desk], Answer]) -> list[Answer]:
-        # One transaction: what is owed, if anything; else the request, and then there is an answer.
-        try:
-            with self._store.writing(self.name) as writing:
-                if self._seq != writing.seq:
-                    self._load(writing)
-                desk = self._desk(writing, self._state)
-                answers: list[Answer] = []
-                if desk.fold.owed(desk.at) is None:
-                    answers.append(request(desk))
-                else:
-                    desk.settle()
-                arrays = to_bytes(self._state)
-                writing.save_state({n: b for n, b in arrays.items() if self._saved[n] != b})
-            self._seq, self._saved = writing.seq, arrays
-        except BaseException:
-            self._seq = None  # whatever the state in memory has become, it is not what is on disk
-            raise
-        return answers
-
-    def _load(self, writing: Writing) -> None:
-        self._saved = writing.state()
-        self._state = self._rules.fresh_state()
-        if not fill(self._state, self._saved):
-            self._state = refolded(self._rules, writing)
-            self._saved = to_bytes(self._state)
-            writing.replace_state(self._saved)
-
     def _desk(self, writing: Writing, state: Any) -> Desk:
         def log(kind: str, at: int, actor: str, body: dict[str, Any], secret: dict[str, Any] | None) -> None:
-            salt, seq = secrets.token_bytes(SALT_BYTES), writing.seq + 1
-            mark = chained(writing.head, seq, at, actor, kind, body, secret, salt)
-            public_seq = public_mark = None
-            if kind in PUBLIC_KINDS:
-                public_seq = writing.public_seq + 1
-                public_mark = chained_publicly(writing.public_head, public_seq, kind, body)
-            writing.append(Event(seq, at, actor, kind, body, secret, salt, mark, public_seq, public_mark))
+            salt, publicly = secrets.token_bytes(SALT_BYTES), (writing.public_seq, writing.public_head)
+            writing.append(next_event(writing.head, publicly, writing.seq + 1, at, actor, kind, body, secret, salt))
 
         def deal(number: int, purpose: str) -> PersonalCoins:
             # What is imputed is public, and its coins are no secret of anybody's: releases do not need the other key.
@@ -387,37 +354,22 @@ class Trial(Tabled):
 
         return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), deal)
 
+    def _must_be_ours(self, reading: Reading) -> None:
+        if reading.key != self._key:
+            raise NoSuchTrial(f"The trial {self.name!r} was deleted, and another one has its name; open it again.")
+
     def _key_of_coins(self, reading: Reading) -> bytes:
         if self._coin_key is None:
             self._coin_key = self._store.keys.find(identity.coins_mark(reading))
         return self._coin_key
-
-    def _now(self, reading: Reading) -> int:
-        return max(int(self._clock() * MICROSECONDS), reading.book.at)
-
-    @contextmanager
-    def _seen(self) -> Iterator[tuple[Reading, Fold]]:
-        # What is shown includes every release whose time has come, so those are made first.
-        if self._rules.follow_up is not None:
-            with self._store.reading(self.name) as reading:
-                owed = self._fold(reading).owed(self._now(reading))
-            if owed is not None:
-                self.advance()
-        with self._store.reading(self.name) as reading:
-            yield reading, self._fold(reading)
-
-    def _fold(self, reading: Reading) -> Fold:
-        state = self._rules.fresh_state()
-        if not fill(state, reading.state()):
-            state = refolded(self._rules, reading)
-        return Fold(self._rules, reading, state)
 
     def _asked(self, fold: Fold, assignment: Assignment | None) -> Asked:
         if assignment is None:
             return Asked(None, None, False, outlook.verdict_of(self._rules, fold.book))
         who = identity.assignment_id(self._key, assignment.number)
         told, withdrawn = assignment.state in ("told", "late"), assignment.state == "withdrawn"
-        return Asked(who, self.design.arms[assignment.arm], told, withdrawn=withdrawn)
+        part = outlook.part_of(fold, assignment) if self.design.distributed else None
+        return Asked(who, self.design.arms[assignment.arm], told, withdrawn=withdrawn, part=part)
 
     def _stand_in(self, subject: object) -> str:
         return identity.pseudonym(self._key, code_of(subject, self.design.codes))

@@ -24,16 +24,16 @@ from bestarm.errors import BestArmError
 from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import randomised
-from bestarm.storage.contract import Assignment, AssignmentState, Reading
+from bestarm.storage.contract import Assignment, AssignmentState, Reading, Stage
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
 from bestarm.storage.keys import Keys
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.answers import Misfit, Verification
-from bestarm.trial.desk import OURSELVES, in_fixed_order
+from bestarm.trial.desk import OURSELVES, in_fixed_order, may_gather
 from bestarm.trial.fold import APPLY, HOUR, Fold, Rules
 from bestarm.trial.identity import KEY_BYTES
 from bestarm.trial.moments import moment
-from bestarm.trial.policy_state import differing, fill
+from bestarm.trial.policy_state import KeptState, differing, fits
 
 UNREADABLE: Final = (
     BestArmError,
@@ -46,6 +46,7 @@ UNREADABLE: Final = (
     ValueError,
 )
 """What garbled events may raise."""
+UNSOUND: Final = "The stages and lines of the design's hard end do not keep its promise."
 LOST: Final = "From here on decisions cannot be derived again; the chain is checked to its end."
 
 
@@ -165,6 +166,8 @@ class Recheck:
         """The design, the name and the key are those of the books."""
         if event.body["design"] != self.fold.rules.design.to_json():
             raise Wrong("The design in the log is not the trial's design.")
+        if not self.fold.rules.design.sound:
+            raise Wrong(UNSOUND)
         if event.body["name"] != self.name:
             raise Wrong("The name in the log is not the trial's name.")
         # To HMAC a key and the same key followed by zeros are one.
@@ -250,6 +253,14 @@ class Recheck:
         """People are replaced in this design, and the stage had somebody to replace."""
         check_vacancy(self.fold, event.body)
 
+    def gathered(self, event: Event) -> None:
+        """Halves were to be gathered, of these people."""
+        self._check_actor(event)
+        secret: dict[str, Any] = event.secret or {}
+        refused = may_gather(self.fold, event.at, event.body["stage"], secret["people"], secret["sums"])
+        if refused is not None:
+            raise Wrong(refused)
+
     def released(self, event: Event) -> None:
         """It was this stage's turn, and what was imputed is possible."""
         owed = self.fold.owed(event.at)
@@ -270,6 +281,18 @@ class Recheck:
                 raise Wrong("What was imputed for missing outcomes is wrong.")
         if missing:
             raise Wrong("Outcomes were imputed for an arm that is not in the stage.")
+        self._check_gathered(owed.stage, event)
+
+    def _check_gathered(self, stage: Stage, event: Event) -> None:
+        # With distributed noise nothing is drawn here, so the release follows from what was gathered and imputed.
+        gathered, imputed = self.fold.book.gathered, dict((event.secret or {})["missing"])
+        if gathered is None:
+            return
+        totals = {a: self.fold.tally_of(stage.number, a).total + imputed.get(str(a), [0, 0])[1] for a in stage.arms}
+        signed = [sum(t if a == stage.champion else -t for a, t in totals.items())]
+        right = signed if stage.difference else list(totals.values())
+        if event.body["values"] != [total + half for total, half in zip(right, gathered, strict=True)]:
+            raise Wrong("The release is not what the gathered halves and the imputed outcomes sum to.")
 
     def stopped(self, event: Event) -> None:
         """The evidence, the participants or a person ended the trial."""
@@ -359,6 +382,8 @@ def check_assignment(fold: Fold, body: dict[str, Any]) -> None:
     arm = body["arm"]
     if book.filling.get(str(arm)) != body["stage"]:
         raise Wrong("The person was not put into an open stage of that arm.")
+    if fold.crowded(fold.expect_stage(body["stage"])):
+        raise Wrong("The stage was as large as its noise was made for.")
     weights = fold.recruiting()
     if weights is None or not weights[arm] > 0:
         raise Wrong("The arm could not come up.")
@@ -424,8 +449,7 @@ def _books_differ(fold: Fold, books: MemoryBooks, reading: Reading, heads: tuple
             same = False
         if not same:
             return f"The {what} in the books differ from what the log gives."
-    state = fold.rules.fresh_state()
-    if not fill(state, reading.state()):
+    if not fits(fold.rules, reading):
         return None  # kept in another layout than this version's: it is derived from the log when it is next needed
-    array = differing(state, fold.state)
+    array = differing(KeptState(fold.rules, reading).state, fold.state)
     return None if array is None else f"The policy's state in the books ({array}) differs from what the log gives."

@@ -30,6 +30,7 @@ from bestarm.trial.outlook import public_view
 from bestarm.trial.verify import (
     LOST,
     UNREADABLE,
+    UNSOUND,
     Wrong,
     check_assignment,
     check_opening,
@@ -73,6 +74,8 @@ def verify_public(folder: str | Path, algorithm: str | Algorithm | None = None) 
             head, count = str(mark), seq
             if fold is None:
                 fold, name = _fold_of(kind, body, algorithm), str(body["name"])
+                if not fold.rules.design.sound:
+                    found.append(UNSOUND)
             elif not lost:
                 said, lost = _faults(fold, kind, body)
                 found += said
@@ -185,7 +188,7 @@ def _check(fold: PublicFold, kind: str, body: dict[str, Any]) -> None:
     if kind == "released":
         check_release(fold, body)
         due = fold.due_at(fold.next_to_release())
-        if due is not None and body["time"] != moment(due):
+        if due is not None and (at < due if fold.rules.design.distributed else body["time"] != moment(due)):
             raise Wrong("The release was not made when it was due.")
     elif kind == "stopped":
         if fold.book.state == "stopped":

@@ -1,16 +1,19 @@
 """Coin evidence: one algorithm, with or without a stated smallest difference.
 
 Without one an arm has one account, against being the best (`policy`); with one, an account for every champion
-(`zone`). Everything else is shared: stages, coins, fair bets, and the order in which releases enter.
+(`zone`). With a hard end, stages and lines are the design's own (`hard_end`). Everything else is shared: stages, coins,
+fair bets, and the order in which releases enter.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from bestarm.policy.evidence import hard_end as ending
 from bestarm.policy.evidence import policy as single
 from bestarm.policy.evidence import zone as paired
 from bestarm.policy.evidence.constants import CoinConstants, coin_constants
+from bestarm.policy.evidence.hard_end import Climb, LadderConstants, Leads, has_end, ladder_constants, new_leads
 from bestarm.policy.evidence.memory import Memory
 from bestarm.policy.evidence.pairs import (
     Pairs,
@@ -35,6 +38,7 @@ class EvidenceConstants(NamedTuple):
 
     single: CoinConstants
     paired: ZoneConstants
+    ladder: LadderConstants
 
 
 class EvidenceScratch(NamedTuple):
@@ -45,11 +49,12 @@ class EvidenceScratch(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """The state; of memory and pairs one is used."""
+    """The state; of memory, pairs and leads one is used."""
 
     stages: Stages
     memory: Memory
     pairs: Pairs
+    leads: Leads
     scratch: EvidenceScratch
 
 
@@ -58,6 +63,7 @@ def evidence_constants(design: Numbers) -> EvidenceConstants:
     return EvidenceConstants(
         coin_constants(design.arms, design.law, design.delta, against=design.against),
         zone_constants(design.arms, design.law, design.delta, design.difference, against=design.against),
+        ladder_constants(design.arms, design.ladder),
     )
 
 
@@ -67,7 +73,8 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
     coin = single.start_coin(constants.single)
     staked = first_stake(constants.paired) if constants.paired.zone > 0.0 else 1.0
     scratch = EvidenceScratch(coin.scratch, new_scratch(constants.paired))
-    return Evidence(coin.stages, coin.memory, new_pairs(constants.paired, staked), scratch)
+    leads = new_leads(constants.single.arms)
+    return Evidence(coin.stages, coin.memory, new_pairs(constants.paired, staked), leads, scratch)
 
 
 @rule
@@ -82,10 +89,18 @@ def of_pairs(state: Evidence) -> Zone:
     return Zone(state.stages, state.pairs, state.scratch.paired)
 
 
+@rule
+def of_leads(state: Evidence) -> Climb:
+    """The state as the rules with a hard end see it."""
+    return Climb(state.stages, state.leads)
+
+
 @rule(inline=False)
 def open_stage(state: Evidence, constants: EvidenceConstants, slot: int) -> None:
     """Plan the next stage and write its opening."""
-    if constants.paired.zone > 0.0:
+    if has_end(constants.ladder):
+        ending.open_rung(of_leads(state), constants.ladder, slot)
+    elif constants.paired.zone > 0.0:
         paired.open_zone(of_pairs(state), constants.paired, slot)
     else:
         single.open_stage(of_arms(state), constants.single, slot)
@@ -94,6 +109,8 @@ def open_stage(state: Evidence, constants: EvidenceConstants, slot: int) -> None
 @rule(inline=False)
 def extent(state: Evidence, constants: EvidenceConstants, people: int) -> int:
     """At which size the open stage closes."""
+    if has_end(constants.ladder):
+        return ending.extent_of_rung(of_leads(state))
     if constants.paired.zone > 0.0:
         return paired.extent_zone(of_pairs(state), constants.paired, people)
     return single.extent(of_arms(state), constants.single, people)
@@ -102,7 +119,9 @@ def extent(state: Evidence, constants: EvidenceConstants, people: int) -> int:
 @rule(inline=False)
 def settle(state: Evidence, constants: EvidenceConstants, slot: int, values: FloatArray) -> None:
     """Settle the bets of a release, then learn from it."""
-    if constants.paired.zone > 0.0:
+    if has_end(constants.ladder):
+        ending.settle_rung(of_leads(state), constants.ladder, slot, values)
+    elif constants.paired.zone > 0.0:
         paired.settle_zone(of_pairs(state), constants.paired, slot, values)
     else:
         single.settle(of_arms(state), constants.single, slot, values)
@@ -111,6 +130,8 @@ def settle(state: Evidence, constants: EvidenceConstants, slot: int, values: Flo
 @rule(inline=False)
 def over(state: Evidence, constants: EvidenceConstants) -> int:
     """The recommended arm, or UNDECIDED."""
+    if has_end(constants.ladder):
+        return ending.highest(of_leads(state), constants.ladder)
     if constants.paired.zone > 0.0:
         return recommended(constants.paired, state.pairs)
     return single.over(of_arms(state), constants.single)

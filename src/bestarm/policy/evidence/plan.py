@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from bestarm.policy.evidence.constants import CoinConstants, first_size
 from bestarm.policy.evidence.far import far_size, is_far
 from bestarm.policy.evidence.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
-from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look
+from bestarm.policy.evidence.stake import Views, choose_bet, look, plain_prospect
 from bestarm.policy.record import FloatArray
 from bestarm.rules import rule
 
@@ -87,7 +87,7 @@ def best_offer(
     best = Offer(high, -math.inf)
     for k in range(SIZES):
         size = low * (high / low) ** (k / (SIZES - 1.0))
-        prospect = Prospect(size, size, 1.0, pivot, sampling, difference, cash, need)
+        prospect = plain_prospect(size, size, 1.0, pivot, sampling, difference, cash, need)
         yields = choose_bet(constants, prospect, views, tuning.planning_rounds).worth / size
         if yields > best.yields:
             best = Offer(size, yields)

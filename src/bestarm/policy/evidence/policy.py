@@ -25,7 +25,7 @@ from bestarm.policy.evidence.memory import (
     spread_between,
 )
 from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled
-from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look, reshape
+from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look, plain_prospect, reshape
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.policy.stages import (
     Openings,
@@ -135,7 +135,7 @@ def prospect_of(
     people = memory.people[a] + memory.people[b]
     difference = openings.difference[slot] == 1
     cash = cash_of(constants, memory, a, b)
-    return Prospect(
+    return plain_prospect(
         planned * openings.weights[slot, a],
         planned * openings.weights[slot, b],
         ratio,
@@ -174,7 +174,7 @@ def fitted(constants: CoinConstants, placed: Stake, sizes: tuple[float, float], 
     if abs(sizes[0] + sizes[1] - planned) <= constants.tuning.unlike * planned:
         return placed.bet
     before = placed.prospect
-    now = Prospect(
+    now = plain_prospect(
         sizes[0], sizes[1], before.ratio, before.pivot, before.sampling, before.difference, before.cash, before.need
     )
     return reshape(constants, now, views, placed.bet)

@@ -51,6 +51,30 @@ class Prospect(NamedTuple):
     """Nats that the bet has to bring for the line to be reached."""
 
 
+@rule
+def plain_prospect(
+    champions: float,
+    rivals: float,
+    ratio: float,
+    pivot: float,
+    sampling: float,
+    difference: bool,
+    cash: float,
+    need: float,
+) -> Prospect:
+    """In Python's own numbers: numpy's scalars would make every step of a live trial's search three times as slow."""
+    return Prospect(
+        float(champions),
+        float(rivals),
+        float(ratio),
+        float(pivot),
+        float(sampling),
+        bool(difference),
+        float(cash),
+        float(need),
+    )
+
+
 class Views(NamedTuple):
     """A few differences that stand for what is believed, and how much a nat counts at each."""
 
@@ -139,20 +163,29 @@ def worth(constants: CoinConstants, prospect: Prospect, views: Views, bet: Joint
     if not prospect.difference:
         share *= tuning.two_noises
     floor = math.log(prospect.cash)
+    # A live trial interprets these loops, where numpy's scalars, attributes and calls cost more than arithmetic.
+    gaps, weights = views.gap, views.weight
+    cap, soft, need, close = pays.cap, pays.soft, prospect.need, tuning.close
+    rounding = 0.5 * soft * soft
     points = constants.normal.size
     total = 0.0
     for i in range(points):
-        off = spread * (constants.normal[i] + share * (constants.laplace[i] - constants.normal[i]))
-        for j in range(views.gap.size):
-            y = per_gap * views.gap[j] + off
-            if pays.cap < math.inf:
-                short = abs(pays.cap - y)
-                y = min(y, pays.cap) - 0.5 * pays.soft * pays.soft / (short + math.hypot(short, pays.soft))
-            short = max(prospect.need - max(base + y, floor), 0.0)
+        off = float(spread * (constants.normal[i] + share * (constants.laplace[i] - constants.normal[i])))
+        for j in range(gaps.size):
+            y = per_gap * float(gaps[j]) + off
+            if cap < math.inf:
+                short = abs(cap - y)
+                if y > cap:
+                    y = cap
+                y -= rounding / (short + math.hypot(short, soft))
+            y += base
+            short = need - (y if y > floor else floor)
+            if short < 0.0:
+                short = 0.0
             gain = -short
-            if short < 8.0 * tuning.close:
-                gain += finish * math.exp(-short / tuning.close)
-            total += views.weight[j] * gain
+            if short < 8.0 * close:
+                gain += finish * math.exp(-short / close)
+            total += float(weights[j]) * gain
     return prospect.need + total / points
 
 
@@ -173,7 +206,7 @@ def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, round
     tuning = constants.tuning
     gap = 0.0
     for i in range(views.gap.size):
-        gap += views.weight[i] * views.gap[i]
+        gap += float(views.weight[i] * views.gap[i])
     shift = prospect.champions * prospect.ratio * gap / (1.0 + prospect.ratio)
     chance = prospect.champions * prospect.sampling
     if prospect.difference:

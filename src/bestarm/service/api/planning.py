@@ -1,4 +1,4 @@
-"""Before a trial: algorithms, bounds, plans. And whether the service is up."""
+"""Before a trial: algorithms, bounds, plans. And whether the service is up, and ready."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bestarm import __version__
 from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.policy import catalogue
 from bestarm.service import schemas
-from bestarm.service.guard import PlannerHere, Viewer
+from bestarm.service.guard import AccessHere, PlannerHere, Viewer
 from bestarm.service.plans import to_be_planned
 from bestarm.service.problems import documented
 from bestarm.theory import bounds as bounds_of
@@ -24,6 +24,13 @@ router = APIRouter()
 def health() -> schemas.Health:
     """Whether the service is up. Needs no token."""
     return schemas.Health(status="ok", version=__version__)
+
+
+@router.get("/ready", tags=["service"], responses=documented())
+def ready(access: AccessHere) -> schemas.Ready:
+    """Whether the store answers, too; 503 if not. Needs no token."""
+    access.try_store()
+    return schemas.Ready(status="ready")
 
 
 @router.get("/me", tags=["access"], responses=documented())

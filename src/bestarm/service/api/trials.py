@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 
 from bestarm.sentences import cautions, sentences
 from bestarm.service import schemas
+from bestarm.service import schemas_of_halves as halved
 from bestarm.service.guard import (
     Holder,
     HooksHere,
@@ -165,6 +166,19 @@ def relabel(found: TrialToRun, holder: Holder, request: schemas.Relabel) -> sche
 def void(found: TrialToRun, holder: Holder, request: schemas.Void) -> schemas.Done:
     """Void a second entry of somebody; it keeps its place and counts as the worst outcome. For operators."""
     return schemas.Done(status=found.void(request.assignment, request.duplicate_of, request.reason, holder.actor))
+
+
+@router.get("/{trial}/gathering", response_model=halved.GatheringOrNone, responses=SEEN)
+def gathering(found: TrialToManage) -> Plain:
+    """With distributed noise: the stage whose halves are to be added up next; null if none is. For administrators."""
+    due = found.gathering()
+    return {"gathering": None if due is None else due.to_json()}
+
+
+@router.post("/{trial}/gather", responses=RUN)
+def gather(found: TrialToManage, holder: Holder, request: halved.Gather) -> schemas.Done:
+    """With distributed noise: what both servers' halves of a stage came to, which releases it. For administrators."""
+    return schemas.Done(status=found.gather(request.stage, request.assignments, request.sums, holder.actor))
 
 
 @router.post("/{trial}/pause", responses=RUN)

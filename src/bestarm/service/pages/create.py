@@ -34,6 +34,9 @@ BLANK = {
     "unit": "d",
     "cap": "no",
     "max_participants": "",
+    "end_by": "",
+    "lowest": "",
+    "highest": "",
     "missing": "worst",
     "imputed": "",
     "difference": "0",
@@ -136,6 +139,12 @@ def _design(values: dict[str, str]) -> dict[str, Any]:
         design["withdrawal"] = values["missing"]
     if values["cap"] == "yes":
         design["max_participants"] = _whole(values["max_participants"])
+    elif values["cap"] == "end":
+        design["hard_end"] = True
+        if values["end_by"].strip():
+            design["max_participants"] = _whole(values["end_by"])
+        if values["lowest"].strip() or values["highest"].strip():
+            design["rates"] = [values["lowest"].strip(), values["highest"].strip()]
     return design
 
 

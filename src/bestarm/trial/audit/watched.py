@@ -11,9 +11,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
-from bestarm.errors import OperationError
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import Coins, Deal
 from bestarm.privacy.mechanism import Door, Mechanism
@@ -21,15 +20,14 @@ from bestarm.privacy.noise import LiveNoise
 from bestarm.storage.contract import Store, Writing
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Rules
+from bestarm.trial.transactions import Reply, Request
 from bestarm.trial.trial import Trial
-
-Answer = TypeVar("Answer")
 
 NAME = "audit"
 START = 1_800_000_000
 
 
-class Broken(OperationError):
+class Broken(Exception):
     """The commit failed, as the auditor wanted it to."""
 
 
@@ -168,15 +166,15 @@ class WatchedTrial(Trial):
         with self._store.writing(self.name) as writing:
             return super()._desk(writing, self._rules.fresh_state()).deal
 
-    def _transact(self, request: Callable[[Desk], Answer]) -> list[Answer]:
+    def _transact(self, requests: Sequence[Request[Any]]) -> list[Reply[Any]] | None:
         if not self._breaking:
-            return super()._transact(request)
+            return super()._transact(requests)
 
-        def breaking(desk: Desk) -> Answer:
-            request(desk)
-            raise Broken("The auditor broke this commit.")
+        def breaking(desk: Desk) -> object:
+            requests[0].hear(desk)
+            raise Broken("The auditor broke this commit.")  # nothing that a part of a transaction may be refused with
 
-        return super()._transact(breaking)
+        return super()._transact([Request(breaking)])
 
     def _new_coin_key(self) -> bytes:
         # People's coins have to fall alike in all trials that share the other key.

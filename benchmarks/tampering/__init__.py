@@ -1,0 +1,1 @@
+"""Edits of stored trials and of public exports, each followed by `verify`."""

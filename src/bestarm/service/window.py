@@ -1,0 +1,147 @@
+"""The short way for the two requests that come in crowds: asking and telling, for one person.
+
+It does what the routes `ask` and `tell` of `bestarm.service.api.trials` do, without what a web framework does around
+them: it reads the body, checks it with the same schema, and takes a turn at the trial's writer (`turns`). Whatever is
+out of the ordinary (a body that is no such request, a trial that was not opened yet) is left to the routes, which know
+what to say of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final
+
+from pydantic import ValidationError
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bestarm.errors import BestArmError
+from bestarm.service import schemas
+from bestarm.service.access import Grant
+from bestarm.service.api.trials import ask, tell
+from bestarm.service.guard import good_token, trial_reached
+from bestarm.service.problems import Refusal
+from bestarm.service.trials import Trials, checked_outcome, recording
+from bestarm.trial.answers import Asked
+from bestarm.trial.transactions import Request
+from bestarm.trial.trial import Trial
+
+PREFIX: Final = "/api/v1"
+ADDRESS: Final = re.compile(rf"{PREFIX}/trials/([^/]{{1,100}})/(ask|tell)")
+JSON: Final = (b"content-type", b"application/json")
+
+Refuse = Callable[[HTTPRequest, Exception], Coroutine[Any, Any, Response]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the two: its route, the schema of its body, its request and its answer."""
+
+    route: Any
+    endpoint: Callable[..., Any]
+    body: type[schemas.Ask] | type[schemas.Tell]
+    request: Callable[[Trial, Grant, Any], Request[Any]]
+    answer: Callable[[Any], dict[str, Any]]
+
+
+def _asking(trial: Trial, holder: Grant, body: schemas.Ask) -> Request[Any]:
+    return trial.asking([body.subject], holder.actor)
+
+
+def _telling(trial: Trial, holder: Grant, body: schemas.Tell) -> Request[Any]:
+    return recording(trial, [(body.who, checked_outcome(trial.design, body.outcome))], holder)
+
+
+def _asked(answer: list[Asked]) -> dict[str, Any]:
+    return answer[0].to_json()
+
+
+def _told(answer: list[str]) -> dict[str, Any]:
+    return {"status": answer[0]}
+
+
+KINDS: Final = {
+    "ask": Kind(SimpleNamespace(path=f"{PREFIX}/trials/{{trial}}/ask"), ask, schemas.Ask, _asking, _asked),
+    "tell": Kind(SimpleNamespace(path=f"{PREFIX}/trials/{{trial}}/tell"), tell, schemas.Tell, _telling, _told),
+}
+
+
+class Window:
+    """In front of the routes: serves what is ordinary, hands on the rest."""
+
+    def __init__(self, app: ASGIApp, trials: Trials, refuse: Refuse) -> None:
+        self._app = app
+        self._trials = trials
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        found = ADDRESS.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if found is None:
+            await self._app(scope, receive, send)
+            return
+        kind, turns = KINDS[found[2]], self._trials.turns(found[1])
+        heard: list[Message] = []
+        body = None if turns is None else await _read(kind, scope, receive, heard)
+        if turns is None or body is None:
+            await self._app(scope, _once_more(heard, receive), send)
+            return
+        scope["route"], scope["endpoint"] = kind.route, kind.endpoint
+
+        def make(trial: Trial, grant: Grant | None) -> Request[Any]:
+            holder = good_token(grant)
+            trial_reached(holder, trial.name, "operator")
+            return kind.request(trial, holder, body)
+
+        try:
+            answer = kind.answer(await turns.take(_secret(scope), make))
+        except (BestArmError, Refusal) as error:
+            await (await self._refuse(HTTPRequest(scope), error))(scope, receive, send)
+            return
+        said = json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        headers = [(b"content-length", str(len(said)).encode()), JSON]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": said})
+
+
+async def _read(kind: Kind, scope: Scope, receive: Receive, heard: list[Message]) -> Any:
+    # The body, if it is one: None for whatever the routes have to say something about.
+    if JSON not in scope["headers"]:
+        return None
+    text = b""
+    while True:
+        message = await receive()
+        heard.append(message)
+        if message["type"] != "http.request":
+            return None
+        text += message.get("body", b"")
+        if not message.get("more_body", False):
+            break
+    try:
+        return kind.body.model_validate(json.loads(text))
+    except (ValidationError, ValueError, RecursionError):
+        return None
+
+
+def _once_more(heard: list[Message], receive: Receive) -> Receive:
+    # What was heard already, and then the rest.
+    again = iter(heard)
+
+    async def repeated() -> Message:
+        message = next(again, None)
+        return await receive() if message is None else message
+
+    return repeated
+
+
+def _secret(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            scheme, _, secret = value.decode("latin-1").partition(" ")
+            return secret.strip() if scheme.lower() == "bearer" else ""
+    return ""

@@ -1,0 +1,229 @@
+"""What a writing block has in hand: rows that are known, drafts of those that change, and the parts that may fail.
+
+Whoever asks for a row gets a draft, a copy of what is known. When a part of the block has succeeded its drafts become
+what is known, and what the store has to write when the block ends; when it fails they are forgotten, and with them the
+events it appended. So several requests share one transaction, and one that is refused does not undo its neighbours.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from bestarm.storage.contract import Assignment, Book, Stage, Tally, Writing
+from bestarm.storage.events import Event
+
+Row = TypeVar("Row", Assignment, Stage, Tally)
+
+MOST_KEPT: Final = 20_000
+"""Rows of a kind that stay known between blocks; beyond that all of them are read anew when they are needed."""
+
+
+def twin(row: Row) -> Row:
+    """A copy of a row: the dataclass's own fields, nothing deeper (lists in a row are replaced, never changed)."""
+    copied = object.__new__(type(row))
+    copied.__dict__.update(row.__dict__)
+    return copied
+
+
+class Rows:
+    """Rows by their keys."""
+
+    __slots__ = ("assignments", "positions", "stages", "subjects", "tallies")
+
+    def __init__(self) -> None:
+        self.assignments: dict[int, Assignment] = {}
+        self.stages: dict[int, Stage] = {}
+        self.positions: dict[int, int] = {}
+        """The number of the stage at each place in the order of release."""
+        self.tallies: dict[tuple[int, int], Tally] = {}
+        self.subjects: dict[str, set[int]] = {}
+        """Assignments that a subject got in this block; it may have lost one since."""
+
+    def enter(self, other: Rows) -> None:
+        """Take over these rows, but not who got them."""
+        self.assignments.update(other.assignments)
+        self.tallies.update(other.tallies)
+        self.stages.update(other.stages)
+        self.positions.update(other.positions)
+
+
+@dataclass
+class Known:
+    """A trial as of one event, in memory: right for as long as the store says that this is the last event."""
+
+    row: int
+    """The store's own number of the trial."""
+    name: str
+    design: dict[str, Any]
+    key: bytes
+    seq: int
+    head: str
+    public_seq: int
+    public_head: str
+    book: Book
+    rows: Rows = field(default_factory=Rows)
+
+    def trim(self) -> None:
+        """Forget rows, if there are many: nothing in memory grows with the trial."""
+        if len(self.rows.assignments) > MOST_KEPT:
+            self.rows.assignments.clear()
+        if len(self.rows.tallies) > MOST_KEPT or len(self.rows.stages) > MOST_KEPT:
+            self.rows.stages.clear()
+            self.rows.positions.clear()
+            self.rows.tallies.clear()
+
+
+class Drafting(Writing):
+    """A trial held for writing. Its subclasses read rows that are not known yet, and write what changed."""
+
+    def __init__(self, known: Known) -> None:
+        self.name, self.design, self.key = known.name, known.design, known.key
+        self.seq, self.head = known.seq, known.head
+        self.public_seq, self.public_head = known.public_seq, known.public_head
+        self.book = known.book
+        self.known = known
+        self.changed = Rows()
+        """What the parts that succeeded have changed."""
+        self.log: list[Event] = []
+        self.arrays: dict[str, bytes] = {}
+        self.layout: dict[str, bytes] | None = None
+        self._drafts = Rows()
+        self._saved = Rows()
+
+    @abstractmethod
+    def _read_assignment(self, number: int) -> Assignment | None:
+        """The assignment as the store has it."""
+
+    @abstractmethod
+    def _read_held(self, subject: str) -> list[Assignment]:
+        """The subject's assignments as the store has them."""
+
+    @abstractmethod
+    def _read_stage(self, number: int) -> Stage | None:
+        """The stage as the store has it."""
+
+    @abstractmethod
+    def _read_stage_at(self, position: int) -> Stage | None:
+        """The stage at that place in the order of release, as the store has it."""
+
+    @abstractmethod
+    def _read_tally(self, stage: int, arm: int) -> Tally | None:
+        """The tally as the store has it."""
+
+    def assignment(self, number: int) -> Assignment | None:
+        draft = self._drafts.assignments.get(number)
+        if draft is None:
+            rows = self.known.rows.assignments
+            known = rows.get(number) or self._read_assignment(number)
+            if known is None:
+                return None
+            rows[number] = known
+            draft = self._drafts.assignments[number] = twin(known)
+        return draft
+
+    def held_by(self, subject: str) -> list[Assignment]:
+        rows = self.known.rows.assignments
+        numbers = self.changed.subjects.get(subject, set()) | self._saved.subjects.get(subject, set())
+        for one in self._read_held(subject):
+            rows.setdefault(one.number, one)
+            numbers.add(one.number)
+        held = (self.assignment(number) for number in sorted(numbers))
+        return [one for one in held if one is not None and one.subject == subject]
+
+    def stage(self, number: int) -> Stage | None:
+        draft = self._drafts.stages.get(number)
+        if draft is None:
+            known = self.known.rows.stages.get(number) or self._read_stage(number)
+            draft = None if known is None else self._drafted_stage(known)
+        return draft
+
+    def stage_at(self, position: int) -> Stage | None:
+        number = self._drafts.positions.get(position, self.known.rows.positions.get(position))
+        if number is not None:
+            return self.stage(number)
+        found = self._read_stage_at(position)
+        return None if found is None else self._drafted_stage(found)
+
+    def _drafted_stage(self, found: Stage) -> Stage:
+        known = self.known.rows.stages.setdefault(found.number, found)
+        if known.position is not None:
+            self.known.rows.positions[known.position] = known.number
+        return self._drafts.stages.setdefault(found.number, twin(known))
+
+    def tally(self, stage: int, arm: int) -> Tally | None:
+        place = (stage, arm)
+        draft = self._drafts.tallies.get(place)
+        if draft is None:
+            rows = self.known.rows.tallies
+            known = rows.get(place) or self._read_tally(stage, arm)
+            if known is None:
+                return None
+            rows[place] = known
+            draft = self._drafts.tallies[place] = twin(known)
+        return draft
+
+    def save_assignment(self, assignment: Assignment) -> None:
+        number = assignment.number
+        self._drafts.assignments[number] = self._saved.assignments[number] = assignment
+        self._saved.subjects.setdefault(assignment.subject, set()).add(number)
+
+    def save_stage(self, stage: Stage) -> None:
+        self._drafts.stages[stage.number] = self._saved.stages[stage.number] = stage
+        if stage.position is not None:
+            self._drafts.positions[stage.position] = self._saved.positions[stage.position] = stage.number
+
+    def save_tally(self, tally: Tally) -> None:
+        place = (tally.stage, tally.arm)
+        self._drafts.tallies[place] = self._saved.tallies[place] = tally
+
+    def _enter(self, event: Event) -> None:
+        self.log.append(event)
+
+    def save_state(self, arrays: dict[str, bytes]) -> None:
+        if self.layout is not None:
+            self.layout.update(arrays)
+        else:
+            self.arrays.update(arrays)
+
+    def replace_state(self, arrays: dict[str, bytes]) -> None:
+        self.layout = dict(arrays)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        self.accept()
+        heads = (self.seq, self.head, self.public_seq, self.public_head)
+        events, book = len(self.log), self.book.copied()
+        arrays, layout = dict(self.arrays), None if self.layout is None else dict(self.layout)
+        try:
+            yield
+        except BaseException:
+            self.seq, self.head, self.public_seq, self.public_head = heads
+            del self.log[events:]
+            self.book, self.arrays, self.layout = book, arrays, layout
+            self._drafts, self._saved = Rows(), Rows()
+            raise
+        self.accept()
+
+    def accept(self) -> None:
+        """Let what was saved so far stand: it is known from here on, and written when the block ends."""
+        saved = self._saved
+        if saved.assignments or saved.stages or saved.tallies:
+            self.known.rows.enter(saved)
+            self.changed.enter(saved)
+            for subject, numbers in saved.subjects.items():
+                self.changed.subjects.setdefault(subject, set()).update(numbers)
+            self._saved = Rows()
+        self._drafts = Rows()
+
+    def settled(self) -> Known:
+        """The trial as this block leaves it, for the next one."""
+        known = self.known
+        known.seq, known.head = self.seq, self.head
+        known.public_seq, known.public_head = self.public_seq, self.public_head
+        known.book = self.book
+        known.trim()
+        return known
