@@ -57,6 +57,7 @@ def share(name: str, what: str) -> Requirement:
 EPSILON: Final = positive("epsilon", "a privacy budget")
 RHO: Final = positive("rho", "a privacy budget")
 DELTA: Final = share("delta", "the risk of a wrong recommendation")
+DELTA_NONE: Final = share("delta_none", 'the risk of a wrong "none"')
 BETA: Final = share("beta", "the leader's share")
 EXPONENT: Final = Requirement(
     "s", "the exponent has to be a number above 1 and at most 10", lambda x: bool(1 < x <= 10)

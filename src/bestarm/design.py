@@ -14,8 +14,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from bestarm.checks import BETA, DELTA, EXPONENT, Requirement, one_of, whole
+from bestarm.checks import BETA, DELTA, EXPONENT, one_of, whole
 from bestarm.codes import AS_TYPED, CODE_RULES, FOLDED
+from bestarm.comparison import NONE, Comparison, check_control, comparison_of, difference_rule, risk_of_none
 from bestarm.durations import duration, in_largest_unit
 from bestarm.ending import Ending, checked_rates, plan_ending, sound
 from bestarm.errors import InputError
@@ -58,7 +59,12 @@ class Design:
     withdrawal: str
     """"impute:X" (in the outcome's own units), "against" (the finding) or "replace"."""
     difference: Fraction = Fraction(0)
-    """The smallest difference between two arms that matters, in the outcome's own units; 0 if any does."""
+    """The smallest difference between two arms that matters, in the outcome's own units; 0 if any does. Against control
+    it may be negative: the margin of non-inferiority."""
+    control: str | None = None
+    """The arm that the others are compared with; None if the best of all is looked for."""
+    delta_none: Fraction | None = None
+    """The risk to answer "none" although an arm is better than control by the difference; only with control."""
     base: Fraction | None = None
     """The planned mean of all arms but the best, in the outcome's own units; only the fixed design has one."""
     max_participants: int | None = None
@@ -103,6 +109,8 @@ class Design:
         what: str | None = None,
         difference: object = None,
         indifference: object = None,
+        control: str | None = None,
+        delta_none: object = None,
         base: object = None,
         max_participants: int | None = None,
         hard_end: bool = False,
@@ -141,7 +149,9 @@ class Design:
             algorithm=unversioned(algorithm) if isinstance(algorithm, str) else rules.name,
             revision=rules.revision,
             encoding=_encoding(rules, promise, scale, hard_end or distributed),
-            difference=_difference_rule(scale).exactly(indifference or 0 if difference is None else difference),
+            difference=difference_rule(scale, control).exactly(indifference or 0 if difference is None else difference),
+            control=control,
+            delta_none=risk_of_none(delta, delta_none, control),
             base=None if base is None else exact(base, "The base rate"),
             max_participants=max_participants,
             follow_up=seconds,
@@ -165,6 +175,8 @@ class Design:
     def _check_hard_end(self, algorithm: Algorithm) -> None:
         if not algorithm.supports_hard_end:
             raise InputError(f"The algorithm {algorithm.name} has no hard end; leave --hard-end out.")
+        if self.control is not None:
+            raise InputError("A hard end recommends one of all arms; leave --hard-end or --control out.")
         if self.difference == 0:
             raise InputError("A hard end needs the smallest difference that matters: add --difference.")
         if self.against:
@@ -199,6 +211,11 @@ class Design:
             raise InputError(
                 f"The algorithm {algorithm.name} has no champion of a stage that missing outcomes could count against; "
                 "use impute:X."
+            )
+        if self.control is not None and not algorithm.supports_control:
+            raise InputError(
+                f"The algorithm {algorithm.name} cannot compare arms with control; use evidence, or leave --control "
+                "out."
             )
         if self.hard_end is not None:
             self._check_hard_end(algorithm)
@@ -296,6 +313,23 @@ class Design:
         rule, _, value = self.withdrawal.partition(":")
         return self.outcomes.between(kept(value, IMPUTED), IMPUTED) if rule == "impute" else None
 
+    @property
+    def comparison(self) -> Comparison | None:
+        """What is asked of the arms against control, in words; None where the best arm is looked for."""
+        return comparison_of(self)
+
+    def answer(self, arm: int) -> str:
+        """The verdict's word for an arm: its label, or "none" for control, which stays when no arm is better."""
+        return NONE if self.arms[arm] == self.control else self.arms[arm]
+
+    def claim(self, arm: int) -> str:
+        """What is claimed when a comparison with control ends with an arm, as a sentence; nothing in other designs."""
+        asked = self.comparison
+        if asked is None:
+            return ""
+        said = asked.none if self.arms[arm] == asked.control else asked.better(self.arms[arm])
+        return f"{said[0].upper()}{said[1:]}."
+
     def numbers(self) -> Numbers:
         """The design as the policy reads it: numbers in floating point, the difference on the scale from 0 to 1."""
         return Numbers(
@@ -307,6 +341,8 @@ class Design:
             beta=float(self.beta),
             s=float(self.s),
             against=self.against,
+            control=-1 if self.control is None else self.arms.index(self.control),
+            delta_none=math.nan if self.delta_none is None else float(self.delta_none),
             ladder=None if self.hard_end is None else self.hard_end.ladder(),
         )
 
@@ -320,7 +356,12 @@ class Design:
             )
         if self.delta > HIGH_RISK:
             said.append(f"delta is {text_of(self.delta)}; so many of such trials may recommend a wrong arm.")
-        share = self.difference / self.outcomes.width
+        if self.delta_none is not None and self.delta_none > HIGH_RISK:
+            said.append(
+                f"The risk of a wrong none is {text_of(self.delta_none)}; so many of such trials may miss an arm that "
+                "is better than control by what matters."
+            )
+        share = abs(self.difference) / self.outcomes.width
         if share > Fraction(1, 2):
             said.append(
                 f"The smallest difference that matters is {text_of(self.difference)}, more than half of the outcome's "
@@ -364,6 +405,7 @@ class Design:
             "s": text_of(self.s),
             "codes": self.codes,
             **({} if self.base is None else {"base": text_of(self.base)}),
+            **({} if self.delta_none is None else {"control": self.control, "delta_none": text_of(self.delta_none)}),
             **({} if self.hard_end is None else {"hard_end": self.hard_end.to_json()}),
             **({"noise": DISTRIBUTED} if self.distributed else {}),
         }
@@ -384,6 +426,8 @@ class Design:
                 revision=_revision(revision),
                 encoding=data["encoding"],
                 difference=kept(data["difference"], "difference") if "difference" in data else old_difference,
+                control=data.get("control"),
+                delta_none=kept(data["delta_none"], "delta_none") if "delta_none" in data else None,
                 base=kept(data["base"], "base") if "base" in data else None,
                 max_participants=data["max_participants"],
                 follow_up=data["follow_up"],
@@ -427,15 +471,6 @@ def _withdrawal(rule: str | None, outcomes: Outcomes) -> str:
     return f"impute:{text_of(exact(value, 'The imputed outcome'))}" if kind == "impute" and colon else rule
 
 
-def _difference_rule(outcomes: Outcomes) -> Requirement:
-    width = outcomes.width
-    return Requirement(
-        "The smallest difference that matters",
-        f"it has to be at least 0 and below the outcome's range, {text_of(width)}",
-        lambda x: bool(0 <= x < width),
-    )
-
-
 def _check(design: Design) -> None:
     """The one validator: whatever way a design comes about, it fits together."""
     arms = design.arms
@@ -448,7 +483,8 @@ def _check(design: Design) -> None:
     DELTA.exactly(design.delta)
     BETA.exactly(design.beta)
     EXPONENT.exactly(design.s)
-    _difference_rule(design.outcomes).exactly(design.difference)
+    difference_rule(design.outcomes, design.control).exactly(design.difference)
+    check_control(design.arms, design.control, design.delta_none)
     one_of("The encoding", design.encoding, (AS_IS, COIN, ON_GRID))
     one_of("The allocation", design.allocation, ("random", "fixed"))
     one_of("The rule of codes", design.codes, CODE_RULES)

@@ -50,6 +50,9 @@ def lasting(seconds: int) -> str:
 def _arms(design: Design) -> str:
     count = len(design.arms)
     number = NUMBERS[count] if count < len(NUMBERS) else str(count)
+    if design.control is not None:
+        others = tuple(arm for arm in design.arms if arm != design.control)
+        return f"{_listed(others)} {'is' if count == 2 else 'are'} compared with {design.control}, the control."
     return f"{number.capitalize()} arms are compared: {_listed(design.arms)}."
 
 
@@ -65,6 +68,11 @@ def _outcome(design: Design) -> str:
 
 def _risk(design: Design) -> str:
     often = f"in at most {_out_of(design.delta)} such trials"
+    asked = design.comparison
+    if asked is not None:
+        return " ".join(
+            [asked.question, f"The answer is an arm, or none: {asked.none}.", *asked.promises, asked.between]
+        )
     if design.difference == 0:
         return f"The arm that is recommended at the end is the best one, except {often}."
     close = f"The arm that is recommended at the end is the best one or less than {text_of(design.difference)} from it"
@@ -152,4 +160,4 @@ def _out_of(risk: Fraction) -> str:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -50,7 +50,7 @@ def test_the_curve_holds_the_plan_and_falls(trial: Plan) -> None:
     assert (own.expected_samples, own.p90_samples) == (trial.expected_samples, trial.p90_samples)
     assert trial.by_epsilon[0].expected_samples > 5 * trial.by_epsilon[-1].expected_samples
     assert [point.regime for point in trial.by_epsilon] == [
-        "high-privacy" if budget < trial.regime_epsilon else "low-privacy" for budget in budgets
+        "high-privacy" if budget < (trial.regime_epsilon or 0) else "low-privacy" for budget in budgets
     ]
 
 

@@ -108,4 +108,9 @@ def test_what_is_no_answer_is_refused_in_a_sentence(kind: type[Answer], data: An
 
 
 def test_numbers_that_are_not_finite_are_null() -> None:
-    assert RivalEvidence("a", math.inf, math.nan).to_json() == {"rival": "a", "value": None, "needed": None}
+    assert RivalEvidence("a", math.inf, math.nan).to_json() == {
+        "rival": "a",
+        "value": None,
+        "needed": None,
+        "claim": None,
+    }

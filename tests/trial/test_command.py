@@ -50,7 +50,7 @@ def test_a_trial_from_the_command_line(run: Any, place: str, tmp_path: Path) -> 
     assert len(found["releases"]) == 6
     assert set(found["releases"][0]) == {"stage", "kind", "arms", "sizes", "voided", "value", "epsilon"}
     assert [set(e) for e in found["estimates"]] == [{"arm", "mean", "low", "high"}] * 3
-    assert [set(e) for e in found["evidence"]] == [{"rival", "value", "needed"}] * 2
+    assert [set(e) for e in found["evidence"]] == [{"rival", "value", "needed", "claim"}] * 2
     assert (found["epsilon_spent"], found["verdict"]) == (0.5, None)
     ledger = run("ledger", *named)[1]
     assert (len(ledger["releases"]), ledger["epsilon_spent"]) == (6, 0.5)

@@ -21,6 +21,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "plan": (
         "bestarm plan --arms 5 --difference 0.1 --base 0.3 --epsilon 1 --delta 0.05 --enrol 10 --follow-up 28d",
         "bestarm plan --means 0.45,0.35,0.3 --epsilon 0.5 --participants 2000 --figure cost.png",
+        "bestarm plan --arms 3 --control placebo --difference 0.1 --base 0.3 --epsilon 1 --delta 0.05",
     ),
     "simulate": (
         "bestarm simulate --means 0.75,0.7,0.7 --epsilon 1 --runs 1000",
@@ -40,6 +41,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "threshold": ("bestarm threshold --k1 9 --k2 9 --n 128 --m 128 --arms 5 --epsilon 1 --delta 0.01",),
     "trial create": (
         "bestarm trial create dose.db --name dose --arms 5mg,10mg,20mg --epsilon 1 --delta 0.05 --follow-up 30d",
+        "bestarm trial create d.db --name d --arms water,5mg --control water --difference 0.1 --epsilon 1 --delta 0.05",
     ),
     "trial ask": ("bestarm trial ask dose.db --name dose --subject p-001",),
     "trial tell": ("bestarm trial tell dose.db --name dose --assignment 1-3fa9 --outcome 1",),

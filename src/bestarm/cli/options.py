@@ -61,6 +61,23 @@ Difference: TypeAlias = Annotated[
         help="The smallest difference that matters: arms within G of the best are good enough.",
     ),
 ]
+Control: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--control",
+        metavar="NAME",
+        help="Compare the other arms with this one: the answer is an arm that is better, or none if no arm is better "
+        "by G (G negative: not worse by so much).",
+    ),
+]
+DeltaNone: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--delta-none",
+        metavar="D",
+        help="With --control: risk of none although an arm is better by G; by default δ.",
+    ),
+]
 Base: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -9,7 +9,9 @@ import typer
 
 from bestarm.cli.options import (
     Arrivals,
+    Control,
     Delta,
+    DeltaNone,
     Deviation,
     Difference,
     Enrol,
@@ -53,6 +55,8 @@ def register(app: typer.Typer) -> None:
 def plan(
     epsilon: Epsilon,
     difference: Difference = None,
+    control: Control = None,
+    delta_none: DeltaNone = None,
     means: Annotated[
         str | None, typer.Option("--means", metavar="M", help="Hoped-for mean outcomes, as in 0.45,0.35,0.3.")
     ] = None,
@@ -136,6 +140,8 @@ def plan(
         base=base,
         algorithm=algorithm,
         difference=difference,
+        control=control,
+        delta_none=delta_none,
         runs=runs,
         seed=seed,
         participants=participants,
@@ -211,9 +217,10 @@ def _show(found: Plan) -> None:
         words=2,
     )
     say("")
+    lead = "gap" if found.control is None else f"lead over {found.control}"
     show_table(
-        f"If the gap is not {found.gap:g} (ε = {found.epsilon:g}, the other arms as before)",
-        ("gap", *_COLUMNS),
+        f"If the {lead} is not {found.gap:g} (ε = {found.epsilon:g}, the other arms as before)",
+        (lead, *_COLUMNS),
         [(f"{row.gap:g}", *_cells(row)) for row in found.sensitivity],
         note="Participants; s.e.: the simulation's standard error.",
     )
@@ -245,17 +252,23 @@ def _show_scenarios(found: Plan) -> None:
         return
     say("")
     dated = any(row.mean_days is not None for row in table.rows)
-    head = ["", "mean", "median", "90 %", *(["days"] if dated else []), "best", "within", "wrong", "none"]
+    control = table.control is not None
+    ways = ["arm", "none", "wrong", "no verdict"] if control else ["best", "within", "wrong", "none"]
+    head = ["", "mean", "median", "90 %", *(["days"] if dated else []), *ways]
     rows = []
     for row in table.rows:
         people = (row.mean_samples.value, row.median_samples, row.p90_samples)
-        shares = (row.correct, row.within_difference, row.wrong, row.undecided)
+        shares = (row.found, row.none or row.within_difference, row.wrong, row.undecided)
         days = [number(row.mean_days.value) if row.mean_days else "–"] if dated else []
         rows.append([row.name, *map(count, people), *days, *(f"{100 * share.value:.1f}" for share in shares)])
+    percent = f"People, then percent of {table.runs:,} trials that"
+    kept = "--table FILE keeps everything, with simulation errors."
     note = (
-        f"People, then percent of {table.runs:,} trials that recommend the best arm, one within the difference, a "
-        f"wrong one, or none by {table.cap:,} people. --table FILE keeps everything, with simulation errors."
+        f"{percent} recommend the best arm, one within the difference, a wrong one, or none by {table.cap:,} people. "
     )
+    if control:
+        note = f"{percent} answer with an arm, with none, wrongly, or not at all by {table.cap:,} people. "
+    note += kept
     show_table("Operating characteristics", head, rows, note=note)
 
 
@@ -276,7 +289,7 @@ def _remark(found: Plan, epsilon: float) -> str:
     remarks = []
     if epsilon == found.epsilon:
         remarks.append("this plan")
-    if epsilon < found.regime_epsilon and found.private:
+    if found.regime_epsilon is not None and epsilon < found.regime_epsilon and found.private:
         remarks.append("high-privacy regime")
     if epsilon == found.free_epsilon:
         remarks.append("privacy is free from here")

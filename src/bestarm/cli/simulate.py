@@ -12,7 +12,9 @@ from bestarm.cli.options import (
     Arrivals,
     Base,
     Colluders,
+    Control,
     Delta,
+    DeltaNone,
     Deviation,
     Difference,
     Enrol,
@@ -47,7 +49,7 @@ from bestarm.errors import InputError
 from bestarm.exact import text_of
 
 if TYPE_CHECKING:
-    from bestarm.design import Privacy
+    from bestarm.design import Design, Privacy
     from bestarm.simulation import Results, Scenario, Summary
 
 
@@ -103,6 +105,8 @@ def simulate(
     group: Group = None,
     colluders: Colluders = None,
     difference: Difference = None,
+    control: Control = None,
+    delta_none: DeltaNone = None,
     base: Base = None,
     enrol: Enrol = None,
     arrivals: Arrivals = "constant",
@@ -151,6 +155,8 @@ def simulate(
         group=group,
         colluders=colluders,
         difference=difference,
+        control=control,
+        delta_none=delta_none,
         base=base,
         max_participants=max_participants,
         hard_end=hard_end,
@@ -211,8 +217,7 @@ def _show(scenario: Scenario, results: Results, bound: float | None) -> None:
         ("people, median", count(summary.median_samples)),
         ("people, 90 % of trials need at most", count(summary.p90_samples)),
         *_calendar(summary),
-        ("wrong recommendations", percent(summary.error_rate)),
-        *([("an arm good enough recommended", percent(summary.within_difference))] if design.difference else []),
+        *_ends(summary, design),
         (f"undecided at {results.max_samples:,} people", f"{summary.undecided:,}"),
         ("interim releases, mean", number(summary.mean_releases)),
         ("people whose outcome was not used, mean", number(summary.mean_outstanding)),
@@ -221,6 +226,19 @@ def _show(scenario: Scenario, results: Results, bound: float | None) -> None:
         rows.append(("no method needs fewer people than (mean)", count(bound)))
         rows.append(("mean as a multiple of that bound", f"{summary.mean_samples / bound:.2f}" if bound > 0 else "–"))
     show_table("What they took", ("", ""), rows, note=scenario.algorithm.caveat)
+
+
+def _ends(summary: Summary, design: Design) -> list[tuple[str, str]]:
+    asked = design.comparison
+    if asked is None or summary.none is None:
+        good = [("an arm good enough recommended", percent(summary.within_difference))] if design.difference else []
+        return [("wrong recommendations", percent(summary.error_rate)), *good]
+    decided = 1.0 - summary.undecided / summary.runs
+    return [
+        (asked.better("some arm"), percent(decided - summary.none)),
+        (asked.none, percent(summary.none)),
+        ("wrong answers", percent(summary.error_rate)),
+    ]
 
 
 def _calendar(summary: Summary) -> list[tuple[str, str]]:

@@ -9,6 +9,8 @@ import typer
 from bestarm.cli import desk
 from bestarm.cli.options import (
     Colluders,
+    Control,
+    DeltaNone,
     Difference,
     Group,
     HardEnd,
@@ -89,6 +91,8 @@ def create(
         str | None, typer.Option("--what", metavar="TEXT", help="What is measured, in words: pain after 30 days.")
     ] = None,
     difference: Difference = None,
+    control: Control = None,
+    delta_none: DeltaNone = None,
     max_participants: MaxParticipants = None,
     hard_end: HardEnd = False,
     rates: Rates = None,
@@ -134,6 +138,8 @@ def create(
         "lower_is_better": lower_is_better,
         "what": what,
         "difference": difference,
+        "control": control,
+        "delta_none": delta_none,
         "max_participants": max_participants,
         "hard_end": hard_end,
         "rates": parse_rates(rates),
@@ -319,8 +325,10 @@ def _show_status(found: dict[str, Any]) -> None:
     ]
     show_table("Estimates from releases", ("arm", "assigned", "mean", "low", "high"), rows)
     if found["evidence"]:
-        rows = [(e["rival"], number(e["value"]), number(e["needed"])) for e in found["evidence"]]
-        show_table("Evidence for the leading arm against each rival", ("rival", "evidence", "needed"), rows)
+        rows = [(e["claim"] or e["rival"], number(e["value"]), number(e["needed"])) for e in found["evidence"]]
+        control = found["evidence"][0]["claim"] is not None
+        title = "Evidence for each claim" if control else "Evidence for the leading arm against each rival"
+        show_table(title, ("claim" if control else "rival", "evidence", "needed"), rows)
     if found["hard_end"]:
         say(found["hard_end"])
     spent = found["epsilon_spent"]

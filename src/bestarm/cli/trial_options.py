@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from bestarm.cli.output import emit_json, say
+from bestarm.comparison import NONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,4 +55,6 @@ def say_answer(answer: str, said: str, as_json: bool) -> None:
 def verdict_said(found: Verdict) -> list[str]:
     """How a trial ended, in sentences."""
     said = [f"Recommended: {found.arm}" if found.arm is not None else "Ended without a recommendation.", found.reason]
+    if found.arm == NONE and found.by == "evidence":
+        said = [found.reason]
     return [*said, f"Mind: {found.caveat}."] if found.caveat else said

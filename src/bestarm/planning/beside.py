@@ -12,6 +12,7 @@ from bestarm.planning.question import Question
 from bestarm.release.laws import Law, no_privacy, noise_variance
 from bestarm.simulation.clock import day_of
 from bestarm.theory.fixed import fixed_people, fixed_size_of_means
+from bestarm.theory.fixed_control import fixed_control_size, fixed_control_size_of_means
 from bestarm.theory.group_sequential import group_sequential
 
 
@@ -37,11 +38,27 @@ def fixed_designs(question: Question) -> tuple[int | None, int | None]:
 
 
 def _fixed(question: Question, law: Law | None) -> int:
+    if question.control is not None:
+        return _fixed_against_control(question, law)
     arms, delta, difference = question.instance.arms, float(question.design.delta), question.difference
     if question.instance.binary:
         return fixed_people(arms, base_rate(question), difference, delta, law or no_privacy())
     noise = 0.0 if law is None else noise_variance(law)
     return arms * fixed_size_of_means(arms, _variances(question), difference, delta, noise)
+
+
+def _fixed_against_control(question: Question, law: Law | None) -> int:
+    arms, difference, risks = question.instance.arms, question.difference, _risks(question)
+    if question.instance.binary:
+        return arms * fixed_control_size(arms, question.runner_up, difference, risks, law or no_privacy())
+    noise = 0.0 if law is None else noise_variance(law)
+    variances = (question.instance.laws[question.best].variance, question.instance.laws[question.control or 0].variance)
+    return arms * fixed_control_size_of_means(arms, variances, difference, risks, noise)
+
+
+def _risks(question: Question) -> tuple[float, float]:
+    """Of a wrong arm, and of a wrong "none"."""
+    return float(question.design.delta), float(question.design.delta_none or question.design.delta)
 
 
 def base_rate(question: Question) -> float:
@@ -52,7 +69,8 @@ def base_rate(question: Question) -> float:
 def _variances(question: Question) -> tuple[float, float]:
     """Of an outcome on an arm that is just better by what matters, and on the others."""
     base = base_rate(question)
-    rival = question.instance.laws[1 if question.best == 0 else 0]
+    other = 1 if question.best == 0 else 0
+    rival = question.instance.laws[other if question.control is None else question.control]
     best = question.instance.laws[question.best]
     return best.with_mean(base + question.difference).variance, rival.with_mean(base).variance
 
@@ -63,6 +81,8 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
     if private is None or plain is None:
         return ()
     how = "sized exactly" if question.instance.binary else "sized by normal laws"
+    if question.control is not None and question.instance.arms > 2:
+        how += ", Bonferroni over arms"
     found = [
         Alternative("fixed design", False, plain, plain, days_of(question, plain), f"one look, {how}"),
     ]
@@ -80,7 +100,11 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
 
 def _looked_at(question: Question) -> Alternative:
     """O'Brien and Fleming's design. Whoever is enrolled while outcomes are awaited is enrolled for nothing."""
-    design = group_sequential(_variances(question), question.difference, float(question.design.delta))
+    if question.control is None:
+        design = group_sequential(_variances(question), question.difference, float(question.design.delta))
+    else:
+        variances = (question.instance.laws[question.best].variance, question.instance.laws[question.control].variance)
+        design = group_sequential(variances, abs(question.difference), *_risks(question))
     clock = question.life.clock(question.design.follow_up)
     late = math.floor(clock.rate * clock.follow_up) if question.life.enrol is not None else 0
     by_look = [min(design.people, round(design.people * k / design.looks) + late) for k in range(1, design.looks + 1)]

@@ -83,7 +83,7 @@ def _mark_regimes(axes: Axes, plan: Plan) -> None:
     axes.set_xlim(low, high)
     axes.set_ylim(bottom / (top / bottom) ** 0.12, top)  # room for the labels, below all curves
     label: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "fontsize": 9.5, "va": "bottom"}
-    if plan.regime_epsilon > low:
+    if plan.regime_epsilon is not None and plan.regime_epsilon > low:
         axes.axvspan(low, min(plan.regime_epsilon, high), color="#E69F00", alpha=0.16, linewidth=0)
         axes.text(low * 1.06, 0.02, "high-privacy\nregime", color="#7A5200", **label)
     if plan.free_epsilon is not None:

@@ -37,7 +37,10 @@ def smallest_epsilon(simulator: Simulator, question: Question, participants: int
 
 
 def smallest_gap(simulator: Simulator, question: Question, participants: int) -> float | None:
-    """The smallest lead of the best arm that this many people resolve, or None if they resolve none."""
+    """The smallest lead of the best arm that this many people resolve, or None if they resolve none, or if the question
+    is whether an arm is not worse than control."""
+    if question.difference < 0:
+        return None
 
     def enough(gap: float) -> bool:
         return _mostly_ends(simulator, question.with_gap(gap), participants)
@@ -55,6 +58,8 @@ def smallest_difference(simulator: Simulator, question: Question, participants: 
         return None
 
     def enough(difference: float) -> bool:
+        if question.difference < 0:  # a margin of non-inferiority, with the arms as hoped
+            return _mostly_ends(simulator, question.with_difference(-difference), participants)
         asked = question.with_gap(difference).with_difference(difference)
         return _mostly_ends(simulator, asked, participants)
 

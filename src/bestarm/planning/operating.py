@@ -58,9 +58,9 @@ class Characteristic:
     mean_days: Figure | None
     p90_days: float | None
     correct: Figure
-    """A best arm is recommended."""
+    """A best arm is recommended. Against control: an arm is, and rightly."""
     within_difference: Figure
-    """A best arm, or one within the difference of it."""
+    """A best arm, or one within the difference of it. Against control: the answer is right, be it an arm or none."""
     wrong: Figure
     """An arm that is worse by a difference that matters."""
     undecided: Figure
@@ -68,6 +68,16 @@ class Characteristic:
     per_arm: tuple[float, ...]
     bias: Figure | None
     """Of the recommended arm's estimate, in the outcome's own units; None if no run has one."""
+    none: Figure | None = None
+    """No arm is found better than control; None where the best arm is looked for."""
+
+    @property
+    def found(self) -> Figure:
+        """The best arm is recommended; against control: some arm is, rightly or not."""
+        if self.none is None:
+            return self.correct
+        share = max(0.0, 1.0 - self.none.value - self.undecided.value)
+        return Figure(share, math.hypot(self.none.error, self.undecided.error))
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,10 @@ def _alike(question: Question, expected: float) -> Question:
 
 
 def _least_favourable(question: Question, expected: float) -> Question:
+    if question.difference < 0:  # every arm is worse than control by just the margin
+        worse = [max(question.runner_up + question.difference, 0.0)] * question.instance.arms
+        worse[question.control or 0] = question.runner_up
+        return question.with_means([_tidy(mean) for mean in worse])
     lead = question.difference or question.gap
     base = min(question.runner_up, 1.0 - lead)
     means = [base] * question.instance.arms
@@ -97,18 +111,20 @@ def _as_hoped(question: Question, expected: float) -> Question:
 
 
 def _twice(question: Question, expected: float) -> Question:
-    return question.with_gap(2 * question.gap)
+    return question.with_gap(2 * question.gap if question.gap > 0 else question.gap + abs(question.difference))
 
 
 def _bad_arm(question: Question, expected: float) -> Question:
     means = list(question.means)
-    worst = min((arm for arm in range(len(means)) if arm != question.best), key=lambda arm: means[arm])
+    others = [arm for arm in range(len(means)) if arm not in (question.best, question.control)]
+    worst = min(others or [question.best], key=lambda arm: means[arm])
     means[worst] = _tidy(means[worst] / 2)
     return question.with_means(means)
 
 
 def _trend(question: Question, expected: float) -> Question:
-    size = question.gap if max(question.means) + question.gap <= 1.0 else -question.gap
+    gap = question.gap if question.control is None else max(question.gap, abs(question.difference))
+    size = gap if max(question.means) + gap <= 1.0 else -gap
     return replace(question, life=replace(question.life, trend="linear", size=_tidy(size)))
 
 
@@ -134,6 +150,20 @@ SCENARIOS: Final = (
 )
 
 
+AGAINST_CONTROL: Final = {
+    "nothing differs": "all arms are as good as control",
+    "least favourable": "one arm is better than control by just the difference that matters, the others are not",
+    "twice as good": "the best arm's lead over control is twice as large",
+    "one bad arm": "the worst arm, control apart, is half as good",
+    "a trend": "as hoped, while all arms drift by the size of the difference",
+}
+"""What some scenarios are where arms are compared with control."""
+NON_INFERIORITY: Final = {
+    "least favourable": "every arm is worse than control by just the margin",
+    "twice as good": "the best arm is better than hoped by the margin",
+}
+
+
 @dataclass(frozen=True)
 class OperatingCharacteristics:
     """The table: one row a scenario. In a notebook it shows itself; `save` writes Markdown, CSV or HTML."""
@@ -145,6 +175,8 @@ class OperatingCharacteristics:
     seed: int
     cap: int
     outcomes: Outcomes
+    control: str | None = None
+    """The arm that the others are compared with; None where the best is looked for."""
 
     def to_json(self) -> list[dict[str, Any]]:
         """A plain object for every scenario; standard errors under names that end in `_se`."""
@@ -237,7 +269,15 @@ def characteristics_of(question: Question, simulator: Simulator) -> OperatingCha
         seed=question.seed,
         cap=cap,
         outcomes=design.outcomes,
+        control=design.control,
     )
+
+
+def _about(case: Case, question: Question) -> str:
+    if question.control is None:
+        return case.about
+    known = AGAINST_CONTROL | (NON_INFERIORITY if question.difference < 0 else {})
+    return known.get(case.name, case.about)
 
 
 def _promise(question: Question) -> str:
@@ -248,6 +288,8 @@ def _promise(question: Question) -> str:
     if design.follow_up is not None:
         parts.append(f"follow-up {in_largest_unit(design.follow_up)}")
     life = "".join(f", {part}" for part in parts)
+    if design.delta_none is not None:
+        zone = f", δ of none = {float(design.delta_none):g}{zone}, control {design.control}"
     return f"{privacy}, δ = {float(design.delta):g}{zone}{life}"
 
 
@@ -257,9 +299,11 @@ def _row(case: Case, question: Question, results: Results, dated: bool) -> Chara
     runs = summary.runs
     means = np.array(results.means)
     best = results.decided & (means[results.recommended] == means.max())
+    if results.control is not None:
+        best = results.good_enough & ~results.none
     return Characteristic(
         name=case.name,
-        about=case.about,
+        about=_about(case, question),
         means=tuple(scale.mean_in_units(mean) for mean in results.means),
         mean_samples=Figure(summary.mean_samples, summary.standard_error),
         median_samples=summary.median_samples,
@@ -274,14 +318,16 @@ def _row(case: Case, question: Question, results: Results, dated: bool) -> Chara
         undecided=_share(summary.undecided, runs),
         per_arm=summary.per_arm,
         bias=_bias(results, scale),
+        none=None if results.control is None else _share(int(results.none.sum()), runs),
     )
 
 
 def _bias(results: Results, scale: Outcomes) -> Figure | None:
     if results.estimates is None:
         return None
-    picked = results.recommended[results.decided]
-    off = results.estimates[results.decided, picked] - np.array(results.means)[picked]
+    recommends = results.decided & ~results.none
+    picked = results.recommended[recommends]
+    off = results.estimates[recommends, picked] - np.array(results.means)[picked]
     off = off[np.isfinite(off)] * float(scale.width) * (-1.0 if scale.lower_is_better else 1.0)
     return _mean(off) if off.size else None
 
@@ -306,7 +352,7 @@ def _plain(row: Characteristic) -> dict[str, Any]:
             plain |= {name: value.value, f"{name}_se": value.error}
         else:
             plain[name] = value
-            if value is None and name in ("mean_days", "bias"):
+            if value is None and name in ("mean_days", "bias", "none"):
                 plain[f"{name}_se"] = None
     return plain
 

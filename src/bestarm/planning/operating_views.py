@@ -23,6 +23,9 @@ ENDS: Final = (
 )
 
 
+ENDS_WITH_CONTROL: Final = {"correct": "an arm, rightly", "within": "none, rightly", "wrong": "a wrong answer"}
+
+
 def caption(table: OperatingCharacteristics) -> str:
     """What the figures are of."""
     return (
@@ -37,6 +40,8 @@ def columns(table: OperatingCharacteristics) -> list[str]:
     people = ["people: mean", "median", "80 %", "90 %", "sd"]
     days = ["days: mean", "90 %"] if dated else []
     ends = ["best arm", "within the difference", "wrong", "no verdict"]
+    if table.control is not None:
+        ends = ["an arm better", "none", "wrong", "no verdict"]
     return ["scenario", "means", *people, *days, *ends, "people per arm", "bias of the winner's estimate"]
 
 
@@ -55,7 +60,7 @@ def cells(table: OperatingCharacteristics, row: Characteristic) -> list[str]:
         _people(row.mean_samples),
         *(f"{value:,.0f}" for value in (row.median_samples, row.p80_samples, row.p90_samples, row.std_samples)),
         *days,
-        *(_percent(share) for share in (row.correct, row.within_difference, row.wrong, row.undecided)),
+        *(_percent(share) for share in (row.found, row.none or row.within_difference, row.wrong, row.undecided)),
         ", ".join(f"{people:,.0f}" for people in row.per_arm),
         "–" if row.bias is None else f"{row.bias.value:+.2g} ± {row.bias.error:.1g}",
     ]
@@ -159,7 +164,8 @@ def figure(table: OperatingCharacteristics) -> Any:
         axes.spines[["top", "right"]].set_visible(False)
     from matplotlib.patches import Patch
 
-    keys = [Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=label) for _, label, colour, hatch in ENDS]
+    names = {key: label for key, label, _, _ in ENDS} | (ENDS_WITH_CONTROL if table.control is not None else {})
+    keys = [Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=names[key]) for key, _, colour, hatch in ENDS]
     drawn.legend(handles=keys, frameon=False, fontsize=9, loc="outside lower right", ncols=4)
     drawn.suptitle(
         f"{table.algorithm}: {table.promise}; {table.runs:,} trials a scenario", fontsize=10.5, x=0.01, ha="left"

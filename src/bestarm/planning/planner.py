@@ -42,7 +42,7 @@ class PrivacyCost:
     undecided: int
     expected_days: float | None
     p90_days: float | None
-    regime: Regime
+    regime: Regime | None
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,9 @@ class Plan:
     epsilon: float
     delta: float
     difference: float
+    control: str | None
+    """The arm that the others are compared with; None where the best is looked for."""
+    delta_none: float | None
     runs: int
     seed: int
     max_samples: int
@@ -95,6 +98,8 @@ class Plan:
     error_rate: float
     within_difference: float
     """Share of trials that recommend the best arm, or one within the difference of it."""
+    none: float | None
+    """Share of trials that find no arm better than control; None where the best arm is looked for."""
     undecided: int
     lower_bound_refined: float | None
     fixed_samples: int | None
@@ -103,8 +108,9 @@ class Plan:
     """The same without any privacy."""
     alternatives: tuple[Alternative, ...]
     """Designs with the same promise to show beside this one; none without a difference."""
-    regime: Regime
-    regime_epsilon: float
+    regime: Regime | None
+    regime_epsilon: float | None
+    """Of the paper's two regimes, which are about the best arm; None in a comparison with control."""
     by_epsilon: tuple[PrivacyCost, ...]
     without_privacy: float
     """Expected participants of the same algorithm when privacy costs nothing."""
@@ -195,6 +201,9 @@ def plan(
 ) -> Plan:
     """Plan a trial from the arms' hoped-for `means`, or from (`arms`, `gap`, `base`): see `Question.ask`.
 
+    With `control` the others are compared with that arm, for which the difference may be negative (non-inferiority);
+    `delta_none` is the risk to find none although an arm is better by the difference: see `Question.ask`.
+
     The first question is the smallest `difference` that matters: the recommended arm is then within it of the best,
     except with probability delta. With `participants`, also what so many people afford: the strongest privacy, the
     smallest gap and the smallest difference (90 % of simulated trials end within them, found to about 5 %), and the
@@ -233,11 +242,12 @@ def answer(question: Question, *, jobs: int = 1, progress: Callable[[int, int], 
     designs += len(SCENARIOS) if question.scenarios else 0
     simulator = Simulator(jobs, progress, question.runs * designs)
     delta = float(design.delta)
-    theory = bounds(question.means, epsilon, delta)
+    theory = bounds(question.means, epsilon, delta) if question.control is None else None
+    turn = None if theory is None else theory.regime_epsilon
     own = simulator.cost(question)
-    curve = tuple(_privacy_cost(simulator, question.with_epsilon(x), theory.regime_epsilon) for x in budgets)
+    curve = tuple(_privacy_cost(simulator, question.with_epsilon(x), turn) for x in budgets)
     without = simulator.without_privacy(question)
-    sensitivity = tuple(_gap_cost(simulator, question.with_gap(f * question.gap)) for f in GAP_FACTORS)
+    sensitivity = tuple(_gap_cost(simulator, _nearer(question, f)) for f in GAP_FACTORS)
     with_difference, without_difference = _price_of_silence(simulator, question)
     afforded = _afforded(simulator, question)
     characteristics = characteristics_of(question, simulator) if question.scenarios else None
@@ -253,6 +263,8 @@ def answer(question: Question, *, jobs: int = 1, progress: Callable[[int, int], 
         epsilon=epsilon,
         delta=delta,
         difference=float(design.difference),
+        control=design.control,
+        delta_none=None if design.delta_none is None else float(design.delta_none),
         runs=question.runs,
         seed=question.seed,
         max_samples=design.max_participants or DEFAULT_MAX_SAMPLES,
@@ -262,11 +274,12 @@ def answer(question: Question, *, jobs: int = 1, progress: Callable[[int, int], 
         outstanding=own.mean_outstanding,
         error_rate=own.error_rate,
         within_difference=own.within_difference,
+        none=own.none,
         fixed_samples=fixed,
         fixed_samples_nonprivate=fixed_nonprivate,
         alternatives=alternatives(question),
-        regime=theory.regime,
-        regime_epsilon=theory.regime_epsilon,
+        regime=None if theory is None else theory.regime,
+        regime_epsilon=turn,
         by_epsilon=curve,
         without_privacy=without,
         free_epsilon=_free_from(curve, without) if question.private else None,
@@ -284,7 +297,11 @@ def answer(question: Question, *, jobs: int = 1, progress: Callable[[int, int], 
 
 def _price_of_silence(simulator: Simulator, question: Question) -> tuple[float | None, float | None]:
     """What stating the hoped-for gap as the difference that matters would cost, or stating none."""
-    if not question.takes_difference or resolve_loaded(question.design.identity).needs_base:
+    if (
+        question.control is not None
+        or not question.takes_difference
+        or resolve_loaded(question.design.identity).needs_base
+    ):
         return None, None
     if question.difference > 0:
         return None, simulator.cost(question.with_difference(0.0)).mean_samples
@@ -321,8 +338,15 @@ def _statistics(cost: Summary, question: Question) -> dict[str, Any]:
     }
 
 
-def _privacy_cost(simulator: Simulator, question: Question, regime_epsilon: float) -> PrivacyCost:
-    regime: Regime = "high-privacy" if question.epsilon < regime_epsilon else "low-privacy"
+def _nearer(question: Question, factor: float) -> Question:
+    """The best arm so much nearer to what would make the answer wrong."""
+    return question.with_gap(question.gap - (1.0 - factor) * question.margin)
+
+
+def _privacy_cost(simulator: Simulator, question: Question, regime_epsilon: float | None) -> PrivacyCost:
+    regime: Regime | None = None
+    if regime_epsilon is not None:
+        regime = "high-privacy" if question.epsilon < regime_epsilon else "low-privacy"
     return PrivacyCost(question.epsilon, regime=regime, **_statistics(simulator.cost(question), question))
 
 

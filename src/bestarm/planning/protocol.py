@@ -79,6 +79,17 @@ class Table:
 Block = Heading | Paragraph | Items | Table
 
 
+CONTROL_RULE: Final = (
+    "For every arm a other than {control} there are two accounts. W({control}|a) begins at 1 and is multiplied, at "
+    "each release, by a bet against the hypothesis that a is on average ahead of {control} by at most {low}; a bet is "
+    "a function of the release whose mean under that hypothesis is at most 1, whatever drifts and whatever depends on "
+    "what. Arm a is recommended once π(a) W({control}|a) ≥ 1/δ, with δ = {delta} and shares π that sum to at most 1 "
+    "over the arms. W(a|{control}) is bet likewise against the hypothesis that a is ahead of {control} by {high} or "
+    "more; a is given up once it reaches 1/δ', with δ' = {delta_none}, without shares. The answer is none once every "
+    "arm has been given up. The trial ends with the first answer; which of several arms is best is not asked."
+)
+
+
 def protocol_of(plan: Plan) -> list[Block]:
     """The statistical analysis plan of the design that was planned."""
     design = Design.from_json(plan.design)
@@ -106,11 +117,15 @@ def _question(plan: Plan, design: Design) -> list[Block]:
         if plan.difference
         else "No smallest difference that matters is stated: the very best arm is looked for, however small its lead."
     )
+    question = f"Which of {len(design.arms)} arms has the best mean outcome?"
+    asked = design.comparison
+    if asked is not None:
+        question = f"{asked.question} The control is {asked.control}."
+        what_for = "The smallest difference that matters" if asked.superiority else "The margin of non-inferiority"
+        matters = f"{what_for} is {asked.amount}. {asked.between}"
     return [
         Heading("Question"),
-        Paragraph(
-            f"Which of {len(design.arms)} arms has the best mean outcome? [Population, sites and investigators.]"
-        ),
+        Paragraph(f"{question} [Population, sites and investigators.]"),
         Table(
             ("arm", "mean planned with"),
             tuple((label, f"{mean:g}") for label, mean in zip(design.arms, plan.means, strict=True)),
@@ -149,6 +164,9 @@ def _stopping(plan: Plan, design: Design) -> list[Block]:
         Heading("Stopping rule and recommendation"),
         Paragraph(f"The promise: {promise}. {'' if algorithm.proven else 'CAUTION: this algorithm is not proven. '}"),
     ]
+    asked = design.comparison
+    if asked is not None:
+        blocks[1] = Paragraph(f"The promises: {' '.join(asked.promises)}")
     if design.hard_end is not None:
         blocks += _hard_end(design)
     elif algorithm.name == "evidence":
@@ -165,6 +183,10 @@ def _stopping(plan: Plan, design: Design) -> list[Block]:
             "that hypothesis is at most 1, whatever drifts and whatever depends on what. b is out once W(b) ≥ "
             "1/δ; the last arm is recommended."
         )
+        if asked is not None:
+            low, high = ("0", asked.amount) if asked.superiority else (f"minus {asked.amount}", "0")
+            words = {"control": asked.control, "low": low, "high": high}
+            rule = CONTROL_RULE.format(**words, delta=delta, delta_none=text_of(asked.delta_none))
         blocks += [
             Paragraph(rule),
             Paragraph(

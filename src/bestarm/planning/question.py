@@ -13,7 +13,7 @@ from bestarm.instance import Instance
 from bestarm.planning.laws import laws_of, unit_mean
 from bestarm.simulation import Life
 from bestarm.theory import lower_bound
-from bestarm.theory.inputs import checked_unique_best
+from bestarm.theory.inputs import checked_means, checked_unique_best
 
 WEAKEST_PRIVACY = 100.0
 """A budget at which noise has vanished: a release differs from the true sum with probability below 1e-40. It stands for
@@ -51,6 +51,8 @@ class Question:
         base: float | None = None,
         algorithm: str = DEFAULT_ALGORITHM,
         difference: object = None,
+        control: str | int | None = None,
+        delta_none: object = None,
         runs: int = 200,
         seed: int = 0,
         participants: int | None = None,
@@ -80,19 +82,26 @@ class Question:
 
         Ties below the best are the hardest case for a given gap, and without a base the arms straddle the middle of
         the scale, where outcomes vary most: what is planned so is enough for all other means with that gap.
+
+        `control` is the arm that the others are compared with, by label or number; any other name is given to the first
+        arm. The gap is then the best arm's lead over control: by default the difference, and with a negative one, the
+        margin of non-inferiority, 0.
         """
         epsilon = EPSILON.plainly(epsilon)
         one_of("The kind of outcomes", outcomes, ("unit", "binary"))
         scale = Outcomes(low, high, outcomes == "binary", bool(lower_is_better))  # type: ignore[arg-type]
-        hoped = _hoped(scale, means, arms, gap, base, difference, values)
+        names, against = labels_with_control(labels, _count(means, arms, values, labels), control)
+        place = None if against is None else names.index(against) if against in names else 0
+        hoped = _hoped(scale, means, arms, gap, base, difference, values, place)
         chosen = resolve_loaded(algorithm)  # a plan may be asked for over the network
         instance = Instance(laws_of(scale, hoped, law, sd, values))
-        checked_unique_best(instance.means)
+        if against is None:
+            checked_unique_best(instance.means)
         planned = None
         if chosen.needs_base and difference is not None:
             planned = _planned_base(scale, instance, float(exact(difference, "The difference")))
         design = Design.make(
-            arms=labels if labels is not None else instance.arms,
+            arms=names if labels is not None or against is not None else instance.arms,
             delta=delta,
             epsilon=epsilon,
             algorithm=algorithm,
@@ -102,6 +111,8 @@ class Question:
             lower_is_better=lower_is_better,
             what=what,
             difference=difference,
+            control=against,
+            delta_none=delta_none,
             base=planned,
             max_participants=max_participants,
             hard_end=hard_end,
@@ -135,19 +146,32 @@ class Question:
         return float(self.design.difference / self.design.outcomes.width)
 
     @property
+    def control(self) -> int | None:
+        """The arm that the others are compared with; None where the best is looked for."""
+        return None if self.design.control is None else self.design.arms.index(self.design.control)
+
+    @property
     def best(self) -> int:
-        """The best arm."""
-        return self.means.index(max(self.means))
+        """The best arm, control apart."""
+        return max((arm for arm in range(len(self.means)) if arm != self.control), key=lambda arm: self.means[arm])
 
     @property
     def runner_up(self) -> float:
-        """The second-best mean."""
+        """The second-best mean, or that of control: what the best arm's lead is over."""
+        if self.control is not None:
+            return self.means[self.control]
         return max(mean for arm, mean in enumerate(self.means) if arm != self.best)
 
     @property
     def gap(self) -> float:
-        """The best arm's lead over the second best, on the scale from 0 to 1."""
-        return _tidy(max(self.means) - self.runner_up)
+        """The best arm's lead over the second best, or over control, on the scale from 0 to 1."""
+        return _tidy(self.means[self.best] - self.runner_up)
+
+    @property
+    def margin(self) -> float:
+        """How far the lead is from what would make the answer wrong: the lead itself, or with a margin of
+        non-inferiority what is left of it."""
+        return _tidy(self.gap - min(self.difference, 0.0))
 
     @property
     def widest_gap(self) -> float:
@@ -167,6 +191,8 @@ class Question:
     def warnings(self) -> list[str]:
         """What is allowed, but odd enough to be said before anything is simulated or frozen."""
         said = self.design.warnings()
+        if self.control is not None:
+            return said + self._odd_against_control()
         if self.difference > 0 and self.difference > 2 * self.gap:
             own = self.design.outcomes.gap_in_units
             said.append(
@@ -174,6 +200,17 @@ class Question:
                 f"gap, {own(self.gap):g}: every arm may then be good enough, and the answer may be any of them."
             )
         return said
+
+    def _odd_against_control(self) -> list[str]:
+        own, low, high = self.design.outcomes.gap_in_units, min(self.difference, 0.0), max(self.difference, 0.0)
+        if self.gap <= low:
+            return [f"The best arm's hoped-for lead over control is {own(self.gap):g}: the right answer is then none."]
+        if self.gap < high:
+            return [
+                f"The best arm's hoped-for lead over control is {own(self.gap):g}, less than the difference that "
+                f"matters, {own(high):g}: such a trial may end either way, and takes the most participants."
+            ]
+        return []
 
     def lower_bound(self) -> float | None:
         """What no method can do with less of: `theory.lower_bound`; unknown for outcomes other than yes and no."""
@@ -188,7 +225,7 @@ class Question:
     def with_gap(self, gap: float) -> Question:
         """The same rivals, with a best arm that leads by `gap`, on the scale from 0 to 1."""
         means = list(self.means)
-        means[self.best] = _tidy(min(self.runner_up + gap, 1.0))
+        means[self.best] = _tidy(min(max(self.runner_up + gap, 0.0), 1.0))
         return self.with_means(means)
 
     def with_difference(self, difference: float) -> Question:
@@ -212,6 +249,31 @@ class Question:
         return replace(self, design=replace(self.design, max_participants=participants))
 
 
+def _count(
+    means: Sequence[float] | None,
+    arms: int | None,
+    values: Sequence[Sequence[float]] | None,
+    labels: Sequence[str] | None,
+) -> int:
+    """How many arms are asked about, as far as can be told before they are checked."""
+    if means is not None:
+        return len(means)
+    return arms if arms is not None else len(labels or values or ())
+
+
+def labels_with_control(
+    labels: Sequence[str] | None, arms: int, control: str | int | None
+) -> tuple[tuple[str, ...], str | None]:
+    """The arms' labels and which of them is control: a name that is none of numbered arms' is given to the first."""
+    names = tuple(str(arm) for arm in range(arms)) if labels is None else tuple(labels)
+    if control is None:
+        return names, None
+    wanted = str(control).strip()
+    if wanted not in names and labels is None and not wanted.lstrip("-").isdecimal():
+        names = (wanted, *names[1:])
+    return names, wanted
+
+
 def _hoped(
     scale: Outcomes,
     means: Sequence[float] | None,
@@ -220,30 +282,34 @@ def _hoped(
     base: float | None,
     difference: object,
     values: Sequence[Sequence[float]] | None,
+    control: int | None = None,
 ) -> tuple[float, ...] | None:
     """The hoped-for means on the scale from 0 to 1; None if they are those of measured values."""
+    checked = checked_unique_best if control is None else checked_means
     if means is not None:
         if not (arms is gap is base is None):
             raise InputError("Give either the means, or the number of arms and the gap, and not both.")
         if values is not None and len(values) > 1:
             raise InputError("These values have a law for every arm, and so means of their own; leave --means out.")
-        return tuple(checked_unique_best([unit_mean(scale, mean) for mean in means]).tolist())
+        return tuple(checked([unit_mean(scale, mean) for mean in means]).tolist())
     if values is not None and len(values) > 1:
         if not (arms is gap is base is None):
             raise InputError("These values have a law for every arm; leave --arms, --gap and --base out.")
         return None
     if gap is None and difference is not None:
         gap = float(exact(difference, "The difference"))
+        gap = gap if control is None else max(gap, 0.0)
     if arms is None or gap is None:
         raise InputError(
             "Give the means, or the number of arms together with the gap or the smallest difference that matters "
             "(and, if known, a base rate)."
         )
     if arms < 2:
-        raise InputError(f"{arms} arms given, but finding the best one needs at least two.")
+        given = "1 arm" if arms == 1 else f"{arms} arms"
+        raise InputError(f"{given} given, but finding the best one needs at least two.")
     width = float(scale.width)
     lead = gap / width
-    if not 0.0 < lead <= 1.0:
+    if not (0.0 < lead <= 1.0 or (control is not None and -1.0 <= lead <= 0.0)):
         raise InputError(f"The gap is {gap:g}, but it must be above 0 and at most {width:g}.")
     start = (1.0 - lead) / 2.0
     if base is not None:
@@ -251,12 +317,14 @@ def _hoped(
     elif values is not None:
         pilot = values[0]
         start = sum(unit_mean(scale, value) for value in pilot) / len(pilot)
-    if not (0.0 <= start and start + lead <= 1.0 + 1e-12):
+    if not (0.0 <= start and 0.0 <= start + lead <= 1.0 + 1e-12):
         raise InputError(
             f"A base rate of {scale.mean_in_units(start):g} and a gap of {gap:g} are impossible together: "
             f"both rates, with and without the gap, must lie between {scale.bounds(' and ')}."
         )
-    return tuple(checked_unique_best([_tidy(min(start + lead, 1.0)), *[_tidy(start)] * (arms - 1)]).tolist())
+    hoped = [_tidy(start)] * arms
+    hoped[1 if control == 0 else 0] = _tidy(min(start + lead, 1.0))
+    return tuple(checked(hoped).tolist())
 
 
 def _planned_base(scale: Outcomes, instance: Instance, difference: float) -> float:

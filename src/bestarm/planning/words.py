@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from bestarm.design import Design, resolve_loaded
+from bestarm.planning import words_control
 from bestarm.planning.inverse import CONFIDENCE, TOLERANCE
 from bestarm.planning.planner import FREE_WITHIN, Plan
 from bestarm.sentences import hard_end_said
@@ -14,6 +15,16 @@ from bestarm.sentences import hard_end_said
 
 def in_words(plan: Plan) -> list[str]:
     """The plan as short paragraphs, most important first."""
+    if plan.control is not None:
+        return [
+            words_control.headline(plan),
+            words_control.promise(plan),
+            _where_they_go(plan),
+            _price_of_privacy(plan),
+            words_control.if_it_is_less(plan),
+            *words_control.turned_round(plan),
+            *_cautions(plan),
+        ]
     return [
         _headline(plan),
         _difference(plan),
@@ -105,7 +116,8 @@ def _hard_end(plan: Plan) -> list[str]:
 
 
 def _where_they_go(plan: Plan) -> str:
-    shares = ", ".join(f"arm {arm}: {_people(people)}" for arm, people in enumerate(plan.per_arm))
+    names = [label if not label.isdecimal() else f"arm {label}" for label in plan.design["arms"]]
+    shares = ", ".join(f"{name}: {_people(people)}" for name, people in zip(names, plan.per_arm, strict=True))
     late = ""
     if plan.outstanding >= 0.5:
         late = f" The outcomes of {_people(plan.outstanding)} come too late, or in a stage too late, to be used."
@@ -142,6 +154,8 @@ def _price_of_privacy(plan: Plan) -> str:
         if plan.free_epsilon is not None
         else f" It is not free anywhere up to ε = {plan.by_epsilon[-1].epsilon:g}."
     )
+    if plan.regime_epsilon is None:
+        return start + free
     regime = (
         f" In the paper's terms this is the {plan.regime} regime; the two regimes meet at "
         f"ε = T*_TV/(6 T*_KL) = {plan.regime_epsilon:.2g}."

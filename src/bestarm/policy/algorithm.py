@@ -25,6 +25,11 @@ UNDECIDED: Final = -1
 """`over` answers this while the evidence does not suffice."""
 
 
+BETTER: Final = "better"
+GIVEN_UP: Final = "given up"
+"""The two claims on an arm that is compared with control."""
+
+
 class State(Protocol):
     """The least a state holds; every algorithm's own NamedTuple adds to it."""
 
@@ -38,6 +43,8 @@ class Standing(NamedTuple):
     rival: int
     value: float
     needed: float
+    claim: str | None = None
+    """Against control: which of the two claims on the arm `rival` this is, BETTER or GIVEN_UP."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +74,8 @@ class Algorithm:
     binarises: bool = False
     """Whether outcomes in [0, 1] become 0 or 1 by a coin of that probability before they are summed."""
     supports_indifference: bool = False
+    supports_control: bool = False
+    """Whether arms can be compared with control; `over` then answers control's own index for "none"."""
     supports_hard_end: bool = False
     needs_base: bool = False
     """Whether its size follows from a smallest difference that matters and a planned mean of all arms but the best."""

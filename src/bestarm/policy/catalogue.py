@@ -309,6 +309,7 @@ def evidence() -> Staged:
         standings=coin_report.standings,
         noise="discrete",
         supports_indifference=True,
+        supports_control=True,
         supports_hard_end=True,
     )
 

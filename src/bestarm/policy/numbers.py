@@ -18,6 +18,8 @@ class Numbers:
     all arms but the best, which only the fixed design needs, and NaN without one; `beta` is the leader's share in
     Top Two sampling and `s` the exponent of the paper's thresholds; `against` says that missing outcomes are counted
     against the finding, 0 on a stage's champion and 1 on its rivals; `ladder` are the stages and lines of a hard end.
+    `control` is the arm that the others are compared with, -1 for none: the difference is then negative for
+    non-inferiority, and `delta_none` is the risk to answer "none" although an arm is better by the difference.
     """
 
     arms: int
@@ -28,6 +30,8 @@ class Numbers:
     beta: float = 0.5
     s: float = 2.0
     against: bool = False
+    control: int = -1
+    delta_none: float = math.nan
     ladder: Ladder | None = None
 
     @property

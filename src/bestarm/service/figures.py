@@ -10,9 +10,10 @@ from markupsafe import Markup
 from bestarm.trial.figures import share_of, svg
 
 
-def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, shades: tuple[float, float]) -> Markup:
+def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, shades: tuple[float, ...]) -> Markup:
     """Participants against epsilon, both in logs, and where we are. The darker shade ends where privacy no longer
-    decides what the best method must pay, the lighter one where it costs that method nothing any more."""
+    decides what the best method must pay, the lighter one where it costs that method nothing any more; without shades
+    nothing is known of that."""
     points = plan["by_epsilon"]
     names = ("p90_samples", "expected_samples", "lower_bound_refined")
     known = [p[name] for p in points for name in names if p[name] and p[name] > 0]
@@ -26,7 +27,7 @@ def cost_curve(plan: dict[str, Any], epsilon: float, expected: float, shades: tu
         return 88 - 0.84 * share_of(math.log10(max(value, 1e-300)), bottom, top)
 
     parts = []
-    for end, shade in zip(shades, ("regime", "regime lighter"), strict=True):
+    for end, shade in zip(shades, ("regime", "regime lighter"), strict=False):
         width = x_of(min(end, points[-1]["epsilon"])) - 11
         parts.append(f'<rect x="11%" y="4%" width="{width:.2f}%" height="84%" class="{shade}"/>')
     for exponent in range(bottom, top + 1):

@@ -137,6 +137,15 @@ class NewTrial(Sent):
         default=None, description="The smallest difference that matters, in the outcome's own units."
     )
     indifference: Exact | None = Field(default=None, description="Another name for the difference.")
+    control: str | None = Field(
+        default=None,
+        max_length=100,
+        description="The arm that the others are compared with: the verdict is an arm that is better, or none if no "
+        "arm is better by the difference (which is negative for non-inferiority).",
+    )
+    delta_none: Exact | None = Field(
+        default=None, description="Risk of none although an arm is better by the difference; by default delta."
+    )
     max_participants: int | None = Field(default=None, ge=2, le=10**9)
     hard_end: bool | None = Field(default=None, description="Always end with a recommendation; needs a difference.")
     rates: list[Exact] | None = Field(
@@ -262,6 +271,12 @@ class PlanRequest(Sent):
     )
     epsilon: float
     delta: float = 0.01
+    control: str | int | None = Field(
+        default=None, description="The arm that the others are compared with, by number from 0; a name is the first's."
+    )
+    delta_none: float | None = Field(
+        default=None, description="Risk of none although an arm is better by the difference; by default delta."
+    )
     means: list[float] | None = Field(default=None, max_length=50)
     arms: int | None = Field(default=None, ge=2, le=50)
     gap: float | None = None

@@ -84,7 +84,10 @@ class Summary:
     mean_outstanding: float
     """People whose outcome was not used at the stop."""
     within_difference: float
-    """Share of all runs that recommend an arm that is good enough: best, or worse by less than what matters."""
+    """Share of all runs that recommend an arm that is good enough: best, or worse by less than what matters. Against
+    control: of those whose answer is not wrong."""
+    none: float | None
+    """Share of all runs that found no arm better than control; None where the best arm is looked for."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Results:
     max_samples: int
     samples: IntArray
     recommended: IntArray
-    """The recommended arm's index, or UNDECIDED."""
+    """The recommended arm's index, or UNDECIDED; control's own for "none"."""
     releases: IntArray
     per_arm: IntArray
     """People per arm, run by arm."""
@@ -111,7 +114,9 @@ class Results:
     """Each arm's mean as all releases of its own sums have it, run by arm, NaN where there is none; None for runs that
     did not go by the clock."""
     zone: float
-    """The smallest difference that matters, on the scale from 0 to 1."""
+    """The smallest difference that matters, on the scale from 0 to 1; negative for non-inferiority."""
+    control: int | None
+    """The arm that the others are compared with; None where the best is looked for."""
     seconds: float
     """Time the runs took, without compilation."""
 
@@ -144,6 +149,7 @@ class Results:
             release_days=rows.days[:, 1 : 1 + most] if timed else None,
             estimates=_estimates(rows.tally, design) if timed else None,
             zone=float(design.difference / design.outcomes.width),
+            control=None if design.control is None else design.arms.index(design.control),
             seconds=seconds,
         )
 
@@ -154,11 +160,27 @@ class Results:
 
     @property
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which runs recommended a wrong arm: not a best one, or one that is worse by a difference that matters."""
+        """Which runs recommended a wrong arm: not a best one, or one that is worse by a difference that matters.
+
+        Against control: an arm that is not ahead of the lower of the two lines, 0 and the difference; or none, although
+        an arm has reached the upper one.
+        """
         means = np.array(self.means)
+        if self.control is not None:
+            ahead = np.round(means - means[self.control], 12)
+            bad = ahead <= min(self.zone, 0.0)
+            bad[self.control] = np.delete(ahead, self.control).max() >= max(self.zone, 0.0)
+            return np.asarray(self.decided & bad[self.recommended])
         # 0.15 - 0.1 is less than 0.05 in floating point: a mean just at the edge is wrong all the same.
         bad = means <= means.max() - self.zone + ROUNDING if self.zone > 0 else means < means.max()
         return np.asarray(self.decided & bad[self.recommended])
+
+    @property
+    def none(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which runs found no arm better than control."""
+        if self.control is None:
+            return np.zeros(self.samples.size, bool)
+        return np.asarray(self.recommended == self.control)
 
     @property
     def good_enough(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -188,6 +210,7 @@ class Results:
             p90_days=None if self.days is None else float(np.quantile(self.days, 0.9, method="higher")),
             mean_outstanding=float(self.outstanding.mean()),
             within_difference=float(self.good_enough.mean()),
+            none=None if self.control is None else float(self.none.mean()),
         )
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -218,10 +241,15 @@ class Results:
             ("people, mean", f"{summary.mean_samples:,.0f} ± {summary.standard_error:,.0f}"),
             ("people, median", f"{summary.median_samples:,.0f}"),
             ("people, 9 in 10 within", f"{summary.p90_samples:,.0f}"),
-            ("wrong recommendations", f"{100 * summary.error_rate:.1f} %"),
+            (
+                "wrong answers" if self.control is not None else "wrong recommendations",
+                f"{100 * summary.error_rate:.1f} %",
+            ),
             (f"undecided at {self.max_samples:,} people", f"{summary.undecided:,}"),
             ("releases, mean", f"{summary.mean_releases:,.1f}"),
         ]
+        if summary.none is not None:
+            said.insert(5, ("no arm better than control", f"{100 * summary.none:.1f} %"))
         if summary.mean_days is not None and summary.p90_days is not None:
             said.insert(4, ("days, mean", f"{summary.mean_days:,.0f}"))
             said.insert(5, ("days, 9 in 10 within", f"{summary.p90_days:,.0f}"))

@@ -42,6 +42,8 @@ DECIDES: Final[tuple[str, ...]] = (
     "outcomes",
     "encoding",
     "difference",
+    "control",
+    "delta_none",
     "base",
     "beta",
     "s",
@@ -74,6 +76,8 @@ class Scenario:
         ]
         design = self.design.to_json()
         settings = {key: design[key] for key in DECIDES if key in design}
+        if self.design.control is not None:  # what an arm is called decides nothing
+            settings["control"] = self.design.arms.index(self.design.control)
         if self.life.enrol is not None and self.design.follow_up is not None:
             settings["follow_up"] = self.design.follow_up
         if self.life.missing:
@@ -118,6 +122,8 @@ def make_scenario(
     colluders: int | None = None,
     difference: object = None,
     indifference: object = None,
+    control: str | int | None = None,
+    delta_none: object = None,
     base: object = None,
     max_participants: int | None = None,
     hard_end: bool = False,
@@ -157,6 +163,8 @@ def make_scenario(
         lower_is_better=scale.lower_is_better,
         difference=difference,
         indifference=indifference,
+        control=None if control is None else str(control),
+        delta_none=delta_none,
         base=base,
         max_participants=max_participants,
         hard_end=hard_end,
@@ -220,6 +228,8 @@ def simulate(
     colluders: int | None = None,
     difference: object = None,
     indifference: object = None,
+    control: str | int | None = None,
+    delta_none: object = None,
     base: object = None,
     beta: float = 0.5,
     s: float = 2.0,
@@ -236,6 +246,10 @@ def simulate(
 
     The results do not depend on `jobs`. To use a cluster, call inside `joblib.parallel_config` with its backend and
     `jobs=-1`. A run that has not stopped after `max_participants` (or `max_samples`, the same) counts as undecided.
+
+    With `control`, the index of an arm, the others are compared with it: a run recommends an arm that is better, or
+    control itself for "none" when no arm is better by the `difference` (negative: not worse by so much). `delta` is the
+    risk of the first claim and `delta_none`, by default the same, that of the second.
 
     With `hard_end` every run ends with a recommendation by a number of people that follows from the design; `rates` is
     a band, lowest and highest, that no arm's mean is assumed to leave (docs/planning.md).
@@ -260,6 +274,8 @@ def simulate(
         colluders=colluders,
         difference=difference,
         indifference=indifference,
+        control=control,
+        delta_none=delta_none,
         base=base,
         max_participants=one_cap(max_participants, max_samples),
         hard_end=hard_end,

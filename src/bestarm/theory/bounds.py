@@ -85,7 +85,7 @@ def lower_bound(
     """
     array = checked_means(means)
     tied = bool((array == array.max()).sum() > 1)
-    if tied or difference > 0 or privacy.model not in ("pure", "none"):
+    if tied or difference != 0 or privacy.model not in ("pure", "none"):
         return None
     needed = kl_time(array) if privacy.budget is None else refined_time(array, float(privacy.budget))
     return needed.time * refined_nats(DELTA.plainly(delta))

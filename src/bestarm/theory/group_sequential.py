@@ -96,9 +96,13 @@ class GroupSequential:
 
 
 def group_sequential(
-    variances: tuple[float, float], difference: float, delta: float, looks: int = LOOKS
+    variances: tuple[float, float], difference: float, delta: float, delta_none: float | None = None, looks: int = LOOKS
 ) -> GroupSequential:
-    """The design for two arms whose outcomes have these variances; everything on the scale from 0 to 1."""
+    """The design for two arms whose outcomes have these variances; everything on the scale from 0 to 1.
+
+    With `delta_none` one of them is control, which is kept unless the sum leaves the boundaries upwards: the first
+    promise is the test's level, and an arm that is better by the difference is missed with at most that probability.
+    """
     DELTA.plainly(delta)
     if not 0.0 < difference <= 1.0:
         raise InputError(f"The difference is {difference:g}, but it has to be positive and at most 1.")
@@ -106,7 +110,8 @@ def group_sequential(
     boundary = constant * math.sqrt(looks)
 
     def excess(theta: float) -> float:
-        return crossing(looks, boundary, theta).wrong - delta
+        found = crossing(looks, boundary, theta)
+        return found.wrong - delta if delta_none is None else 1.0 - math.fsum(found.above) - delta_none
 
     theta = 0.0 if excess(0.0) <= 0.0 else float(brentq(excess, 0.0, 50.0, xtol=1e-9))
     spread = math.fsum(variances)

@@ -22,7 +22,10 @@ ReleaseKind = Literal["sum", "difference"]
 
 @dataclass(frozen=True)
 class Verdict(Answer):
-    """How a trial ended: the recommended arm, or null if it ended without one, and why."""
+    """How a trial ended: the recommended arm, or null if it ended without one, and why.
+
+    Where arms are compared with control the arm may be "none": the evidence shows that no arm is better.
+    """
 
     arm: str | None
     reason: str
@@ -224,11 +227,16 @@ class ArmEstimate(Answer):
 
 @dataclass(frozen=True)
 class RivalEvidence(Answer):
-    """How far the evidence for the leading arm against a rival has come, and how far it has to."""
+    """How far the evidence for the leading arm against a rival has come, and how far it has to.
+
+    Against control `rival` is the arm that is compared with it, and there are two for each: its claim says which.
+    """
 
     rival: str
     value: float | None
     needed: float | None
+    claim: str | None = None
+    """What the evidence is for, in words, in a comparison with control; else null."""
 
 
 @dataclass(frozen=True)

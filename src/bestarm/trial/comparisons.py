@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bestarm.design import Design
-from bestarm.policy.differences import StageRelease, difference_intervals
+from bestarm.policy.differences import DifferenceInterval, StageRelease, difference_intervals, pair_interval
 from bestarm.policy.sample_ratio import SampleRatio, StageCounts, sample_ratio
 
 
@@ -43,13 +43,26 @@ def coins_of(stages: Sequence[StageFigures]) -> SampleRatio:
 
 
 def differences_of(design: Design, stages: Sequence[StageFigures], leader: int) -> list[Difference]:
-    """The leader against every other arm; each interval misses with probability at most delta, at all times."""
+    """The leader against every other arm; each interval misses with probability at most delta, at all times.
+
+    Where arms are compared with control, every arm against it: such pairs are known beforehand and need no shares.
+    """
     releases = [_release(stage, design.against) for stage in stages if stage.values is not None]
     if not releases:
         return []
     width = float(design.outcomes.width)
+    alpha = float(design.delta)
+    if design.control is None:
+        intervals = difference_intervals(releases, leader, design.law, alpha)
+    else:
+        control = design.arms.index(design.control)
+        intervals = [
+            DifferenceInterval(arm, control, *pair_interval(releases, arm, control, design.law, alpha))
+            for arm in range(len(design.arms))
+            if arm != control
+        ]
     found = []
-    for interval in difference_intervals(releases, leader, design.law, float(design.delta)):
+    for interval in intervals:
         low, high = width * interval.low, width * interval.high
         if design.outcomes.lower_is_better:
             low, high = -high, -low

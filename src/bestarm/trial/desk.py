@@ -116,8 +116,7 @@ class Desk:
 
     def _stop(self, owed: Owed) -> None:
         rules, book = self.fold.rules, self.fold.book
-        labels = list(rules.design.arms)
-        said = rules.algorithm.explain(self.fold.state, rules.constants, labels)
+        said = rules.explained(self.fold.state)
         if owed.arm is None and book.released < book.closed:
             few = f"A stage closed with fewer than {rules.design.law.group} people in a sum, which may not be released."
             if rules.design.distributed:
@@ -127,7 +126,7 @@ class Desk:
             most = rules.design.max_participants
             body = {"arm": None, "by": "participants", "reason": f"All {most} participants are enrolled. {said}"}
         else:
-            body = {"arm": labels[owed.arm], "by": "evidence", "reason": said}
+            body = {"arm": rules.design.answer(owed.arm), "by": "evidence", "reason": said}
         last = self.fold.books.stage_at(book.released - 1)
         when = self.time() if last is None or last.released_at is None else moment(last.released_at)
         self.emit("stopped", OURSELVES, body | {"time": when})

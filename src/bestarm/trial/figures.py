@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from bestarm.exact import text_of
-from bestarm.trial.public import Estimate, PublicView, Released
+from bestarm.trial.public import Estimate, PublicView, Released, claim_said
 
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#b0568b", "#b88700", "#2f9bd6", "#46545c")
 """One colour an arm, again from the start after seven; told apart under every kind of colour vision."""
@@ -128,10 +128,15 @@ def overlapping(view: PublicView) -> bool:
 def evidence_figure(view: PublicView) -> str:
     """How far the evidence against each rival has come towards the line where the trial stops."""
     unit = "nats" if view.design.hard_end is None else "successes"
-    return _bars([_evidence_row(view.labels[one.rival], one.value, one.needed, unit) for one in view.standings])
+    return _bars(
+        [
+            _evidence_row(claim_said(view, one) or f"against {view.labels[one.rival]}", one.value, one.needed, unit)
+            for one in view.standings
+        ]
+    )
 
 
-def _evidence_row(rival: str, value: float, needed: float, unit: str) -> str:
+def _evidence_row(what: str, value: float, needed: float, unit: str) -> str:
     share = max(0.0, value / needed) if needed > 0 else float(value >= needed)
     kind = "reached" if share >= 1 else "growing"
     drawn = [
@@ -142,11 +147,17 @@ def _evidence_row(rival: str, value: float, needed: float, unit: str) -> str:
     amount = f"{value:.3g} of {needed:.3g} {unit}"
     picture = svg(26, f"{100 * share:.0f} percent of what is needed: {amount}", [f"<title>{amount}</title>", *drawn])
     said = f'<span title="{amount}">{100 * share:.0f} %</span>' + (_small("enough") if share >= 1 else "")
-    return _row(f"against {escape(rival)}", picture, said)
+    return _row(escape(what), picture, said)
 
 
 def evidence_said(view: PublicView) -> str:
     """What the bars and the line are."""
+    asked = view.design.comparison
+    if asked is not None:
+        return (
+            "A bar shows how much of the evidence that a claim needs is there. The trial stops when the first claim on "
+            "some arm has reached the dashed line, or the second claim on every arm. " + " ".join(asked.promises)
+        )
     return (
         "The leading arm is compared with each rival; a bar shows how much of the evidence that is needed is there. "
         "The trial stops when every bar has reached the dashed line; stopping then is wrong with probability at most "

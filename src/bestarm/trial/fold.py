@@ -48,6 +48,13 @@ class Rules:
         seconds = self.design.follow_up
         return None if seconds is None else seconds * MICROSECONDS
 
+    def explained(self, state: Any) -> str:
+        """The verdict's reason, or what is missing for one, in words and numbers."""
+        design = self.design
+        said = self.algorithm.explain(state, self.constants, list(design.arms))
+        verdict = UNDECIDED if design.control is None else int(self.algorithm.over(state, self.constants))
+        return said if verdict == UNDECIDED else f"{design.claim(verdict)} {said}"
+
     def fresh_state(self) -> Any:
         """The policy's state before the first person."""
         return self.algorithm.start(self.constants)

@@ -26,7 +26,6 @@ def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
     state = STATES[fold.book.state]
     if state == "recruiting" and (weights is None or fold.full):
         state, weights = "waiting", None
-    labels = list(rules.design.arms)
     standings = [] if rules.algorithm.standings is None else rules.algorithm.standings(fold.state, rules.constants)
     figures = stage_figures(fold, stages) if fold.course.foreseen else []
     return PublicView(
@@ -45,7 +44,7 @@ def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
         differences=differences_of(rules.design, figures, leader_of(standings)) if standings else [],
         by_coins=fold.course.foreseen,
         coins=coins_of(figures) if figures else None,
-        explanation=rules.algorithm.explain(fold.state, rules.constants, labels),
+        explanation=rules.explained(fold.state),
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
     )
@@ -108,7 +107,7 @@ def stage_figures(fold: Fold, stages: list[Stage]) -> list[StageFigures]:
 
 
 def leader_of(standings: list[Standing]) -> int:
-    """The arm whose rivals these are: the one that is not among them."""
+    """The arm whose rivals these are: the one that is not among them. Against control that is control."""
     rivals = {standing.rival for standing in standings}
     return next(arm for arm in range(len(rivals) + 1) if arm not in rivals)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bestarm.comparison import NONE
 from bestarm.design import Design
 from bestarm.exact import kept, text_of
-from bestarm.policy.algorithm import Standing
+from bestarm.policy.algorithm import BETTER, Standing
 from bestarm.policy.sample_ratio import SampleRatio
 from bestarm.release.distributed import LEAST_SHARE, against_a_server
 from bestarm.release.laws import LOCAL
@@ -122,7 +123,7 @@ def status_of(view: PublicView) -> Status:
         began=view.began,
         releases=tuple(releases_of(view)),
         estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
-        evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed) for s in view.standings),
+        evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed, claim_said(view, s)) for s in view.standings),
         differences=tuple(ArmDifference(labels[d.arm], labels[d.rival], d.low, d.high) for d in view.differences),
         sample_ratio=None if view.coins is None else SampleRatioCheck(view.coins.p_value, view.coins.ok),
         epsilon_spent=_spent(view)["epsilon_spent"],
@@ -130,6 +131,29 @@ def status_of(view: PublicView) -> Status:
         hard_end=" ".join(hard_end_said(view.design)) or None,
         verdict=view.verdict,
         caveat=view.caveat,
+    )
+
+
+def claim_said(view: PublicView, standing: Standing) -> str | None:
+    """What a piece of evidence is for, in words, where arms are compared with control."""
+    asked, label = view.design.comparison, view.labels[standing.rival]
+    if asked is None:
+        return None
+    return asked.better(label) if standing.claim == BETTER else asked.given_up(label)
+
+
+def answer_said(view: PublicView) -> tuple[str, str]:
+    """The verdict's heading and its answer: the arm that is recommended, or that none is better than control."""
+    arm = None if view.verdict is None else view.verdict.arm
+    asked = view.design.comparison
+    if arm is None:
+        return "Ended without a recommendation", ""
+    if asked is None:
+        return "Recommended", arm
+    return (
+        ("The answer", f"{asked.none[0].upper()}{asked.none[1:]}")
+        if arm == NONE
+        else ("Recommended", asked.better(arm))
     )
 
 
@@ -239,6 +263,7 @@ def assumptions(view: PublicView) -> list[str]:
     design = view.design
     if view.by_coins:
         said = [
+            *risks_said(design),
             "The verdict: every participant's arm is a fair coin with the stage's announced weights, and nobody's "
             "outcome depends on the arm of somebody enrolled later. Outcomes may drift and depend on each other.",
             "Estimates and intervals of single arms: an arm's outcomes are independent and of constant mean.",
@@ -263,6 +288,12 @@ def assumptions(view: PublicView) -> list[str]:
     if design.contributions > 1 and not view.by_coins:
         said.append(f"A person has up to {design.contributions} outcomes, which are independent given the arms.")
     return said
+
+
+def risks_said(design: Design) -> tuple[str, ...]:
+    """What may be wrong with the two answers of a comparison with control, and how often; nothing for others."""
+    asked = design.comparison
+    return () if asked is None else (" ".join(["What is promised:", *asked.promises, asked.between]),)
 
 
 def _number(text: str | None) -> float | None:

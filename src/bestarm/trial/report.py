@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from bestarm._version import __version__
+from bestarm.design import Design
 from bestarm.exact import text_of
 from bestarm.trial import figures
 from bestarm.trial.answers import Report
@@ -14,6 +15,7 @@ from bestarm.trial.public import (
     DIFFERENCES_MEAN,
     Estimate,
     PublicView,
+    answer_said,
     assumptions,
     coins_said,
     dates_said,
@@ -94,12 +96,20 @@ def report_page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"risk of a wrong recommendation at most {text_of(view.design.delta)}, {escape(ledger_of(view).promised)}. "
+        f"{escape(risk_said(view.design))}, {escape(ledger_of(view).promised)}. "
         f"{escape(outcome_said(view.design))} {escape(dates_said(view))} "
         f"Everything here is computed from releases and public constants.</p>{sections}"
         f"<footer>bestarm {escape(__version__)} · head of the public chain: {escape(head)}</footer>"
         "</main></body></html>"
     )
+
+
+def risk_said(design: Design) -> str:
+    """What may be wrong with the answer, and how often, in a few words."""
+    risk = f"risk of a wrong recommendation at most {text_of(design.delta)}"
+    if design.control is None or design.delta_none is None:
+        return risk
+    return f"compared with {design.control}, {risk}, of a wrong none at most {text_of(design.delta_none)}"
 
 
 def _section(title: str, body: str, kind: str = "") -> str:
@@ -110,10 +120,11 @@ def _verdict(view: PublicView) -> str:
     if view.verdict is None:
         body = f"<strong>{STATES[view.state]}</strong><p>{escape(view.explanation)}</p>"
         return _section("No verdict yet", body, "verdict")
+    title, answer = answer_said(view)
     if view.verdict.arm is None:
-        return _section("Ended without a recommendation", f"<p>{escape(view.verdict.reason)}</p>", "verdict")
-    body = f"<strong>{escape(view.verdict.arm)}</strong><p>{escape(view.verdict.reason)}</p>"
-    return _section("Recommended", body, "verdict decided")
+        return _section(title, f"<p>{escape(view.verdict.reason)}</p>", "verdict")
+    body = f"<strong>{escape(answer)}</strong><p>{escape(view.verdict.reason)}</p>"
+    return _section(title, body, "verdict decided")
 
 
 def _caveat(view: PublicView) -> str:
@@ -152,7 +163,9 @@ def _raw(estimate: Estimate) -> tuple[str, str]:
 def _differences(view: PublicView) -> str:
     lines = "".join(f"<li>{escape(line)}</li>" for line in differences_said(view))
     said = f'<p class="said">{escape(DIFFERENCES_MEAN)}</p>'
-    return _section("How far ahead the leading arm is", f"<ul>{lines}</ul>{said}") if lines else ""
+    control = view.design.control
+    title = "How far ahead the leading arm is" if control is None else f"How far ahead of {control} each arm is"
+    return _section(title, f"<ul>{lines}</ul>{said}") if lines else ""
 
 
 def _privacy(view: PublicView) -> str:

@@ -425,7 +425,7 @@ def check_verdict(fold: Fold, body: dict[str, Any], at: int) -> None:
     owed = fold.owed(at)
     if owed is None or owed.stage is not None:
         raise Wrong("Nothing called for the trial's end.")
-    arm = None if owed.arm in (None, UNDECIDED) else fold.rules.design.arms[int(owed.arm or 0)]
+    arm = None if owed.arm in (None, UNDECIDED) else fold.rules.design.answer(int(owed.arm or 0))
     nobody = "group" if fold.book.released < fold.book.closed else "participants"
     if body["arm"] != arm or body["by"] != (nobody if arm is None else "evidence"):
         raise Wrong(f"The evidence speaks for {arm}.")

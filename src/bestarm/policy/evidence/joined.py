@@ -1,8 +1,8 @@
-"""Coin evidence: one algorithm, with or without a stated smallest difference.
+"""Coin evidence: one algorithm, with or without a stated smallest difference, or against control.
 
 Without one an arm has one account, against being the best (`policy`); with one, an account for every champion
-(`zone`). With a hard end, stages and lines are the design's own (`hard_end`). Everything else is shared: stages, coins,
-fair bets, and the order in which releases enter.
+(`zone`); against control, one each way (`control`). With a hard end, stages and lines are the design's own
+(`hard_end`). Everything else is shared: stages, coins, fair bets, and the order in which releases enter.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from bestarm.policy.evidence import hard_end as ending
 from bestarm.policy.evidence import policy as single
 from bestarm.policy.evidence import zone as paired
 from bestarm.policy.evidence.constants import CoinConstants, coin_constants
+from bestarm.policy.evidence.control import ControlConstants, control_constants, found, open_accounts, settle_control
+from bestarm.policy.evidence.control_plan import extent_control, open_control
 from bestarm.policy.evidence.hard_end import Climb, LadderConstants, Leads, has_end, ladder_constants, new_leads
 from bestarm.policy.evidence.memory import Memory
 from bestarm.policy.evidence.pairs import (
@@ -38,6 +40,7 @@ class EvidenceConstants(NamedTuple):
 
     single: CoinConstants
     paired: ZoneConstants
+    control: ControlConstants
     ladder: LadderConstants
 
 
@@ -60,9 +63,12 @@ class Evidence(NamedTuple):
 
 def evidence_constants(design: Numbers) -> EvidenceConstants:
     """For a design."""
+    arms, law, against = design.arms, design.law, design.against
+    risks = (design.delta, design.delta_none)
     return EvidenceConstants(
-        coin_constants(design.arms, design.law, design.delta, against=design.against),
-        zone_constants(design.arms, design.law, design.delta, design.difference, against=design.against),
+        coin_constants(arms, law, design.delta, against=against),
+        zone_constants(arms, law, design.delta, max(design.difference, 0.0), against=against),
+        control_constants(arms, law, risks, design.difference, design.control, against),
         ladder_constants(design.arms, design.ladder),
     )
 
@@ -72,9 +78,14 @@ def start_evidence(constants: EvidenceConstants) -> Evidence:
     """Before the first person."""
     coin = single.start_coin(constants.single)
     staked = first_stake(constants.paired) if constants.paired.zone > 0.0 else 1.0
+    pairs = new_pairs(constants.paired, staked)
+    if constants.control.arm >= 0:
+        staked = first_stake(constants.control.first)
+        pairs = new_pairs(constants.control.first, staked)
+        open_accounts(constants.control, pairs, staked)
     scratch = EvidenceScratch(coin.scratch, new_scratch(constants.paired))
     leads = new_leads(constants.single.arms)
-    return Evidence(coin.stages, coin.memory, new_pairs(constants.paired, staked), leads, scratch)
+    return Evidence(coin.stages, coin.memory, pairs, leads, scratch)
 
 
 @rule
@@ -98,7 +109,9 @@ def of_leads(state: Evidence) -> Climb:
 @rule(inline=False)
 def open_stage(state: Evidence, constants: EvidenceConstants, slot: int) -> None:
     """Plan the next stage and write its opening."""
-    if has_end(constants.ladder):
+    if constants.control.arm >= 0:
+        open_control(of_pairs(state), constants.control, slot)
+    elif has_end(constants.ladder):
         ending.open_rung(of_leads(state), constants.ladder, slot)
     elif constants.paired.zone > 0.0:
         paired.open_zone(of_pairs(state), constants.paired, slot)
@@ -109,6 +122,8 @@ def open_stage(state: Evidence, constants: EvidenceConstants, slot: int) -> None
 @rule(inline=False)
 def extent(state: Evidence, constants: EvidenceConstants, people: int) -> int:
     """At which size the open stage closes."""
+    if constants.control.arm >= 0:
+        return extent_control(of_pairs(state), constants.control, people)
     if has_end(constants.ladder):
         return ending.extent_of_rung(of_leads(state))
     if constants.paired.zone > 0.0:
@@ -119,7 +134,9 @@ def extent(state: Evidence, constants: EvidenceConstants, people: int) -> int:
 @rule(inline=False)
 def settle(state: Evidence, constants: EvidenceConstants, slot: int, values: FloatArray) -> None:
     """Settle the bets of a release, then learn from it."""
-    if has_end(constants.ladder):
+    if constants.control.arm >= 0:
+        settle_control(of_pairs(state), constants.control, slot, values)
+    elif has_end(constants.ladder):
         ending.settle_rung(of_leads(state), constants.ladder, slot, values)
     elif constants.paired.zone > 0.0:
         paired.settle_zone(of_pairs(state), constants.paired, slot, values)
@@ -129,7 +146,9 @@ def settle(state: Evidence, constants: EvidenceConstants, slot: int, values: Flo
 
 @rule(inline=False)
 def over(state: Evidence, constants: EvidenceConstants) -> int:
-    """The recommended arm, or UNDECIDED."""
+    """The recommended arm, or UNDECIDED; control for "none"."""
+    if constants.control.arm >= 0:
+        return found(constants.control, state.pairs)
     if has_end(constants.ladder):
         return ending.highest(of_leads(state), constants.ladder)
     if constants.paired.zone > 0.0:

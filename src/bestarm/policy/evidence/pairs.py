@@ -32,7 +32,11 @@ class ZoneConstants(NamedTuple):
     threshold: float
     """log(1/delta)."""
     zone: float
-    """g on the scale of what is counted; 0 if there is none."""
+    """g on the scale of what is counted: an account is bet against its rival being better by g or more."""
+    aim: float
+    """The lead of the champion that is bet on and planned for, unless it is clearly larger or smaller."""
+    least: float
+    """No smaller lead is bet on."""
     noise: float
     """Variance of a release's noise."""
     tuning: ZoneTuning
@@ -75,9 +79,10 @@ def zone_constants(
     arms: int, law: Law, delta: float, difference: float, tuning: ZoneTuning | None = None, against: bool = False
 ) -> ZoneConstants:
     """For a law of releases, a risk and the smallest difference that matters."""
-    return ZoneConstants(
-        arms, law, math.log(1.0 / delta), difference * law.slope, noise_variance(law), tuning or ZoneTuning(), against
-    )
+    chosen = tuning or ZoneTuning()
+    zone = difference * law.slope
+    line = math.log(1.0 / delta)
+    return ZoneConstants(arms, law, line, zone, zone, chosen.least_gap * zone, noise_variance(law), chosen, against)
 
 
 @rule(allocates=True)

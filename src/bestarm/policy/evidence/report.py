@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bestarm.policy.algorithm import UNDECIDED, Standing
+from bestarm.policy.evidence.control_report import control_standings, explain_control
 from bestarm.policy.evidence.hard_end import Leads, has_end
 from bestarm.policy.evidence.joined import Evidence, EvidenceConstants, over
 from bestarm.policy.evidence.memory import best_but
@@ -14,8 +15,11 @@ def standings(state: Evidence, constants: EvidenceConstants) -> list[Standing]:
     """Evidence in nats against each rival of the leader; `needed` is log(1/delta).
 
     Without a stated difference it is against the rival being the best, with one against it being better than the
-    leader by that difference. With a hard end it is the leader's lead in people's outcomes, and the last stage's line.
+    leader by that difference; with control, for both claims on each other arm. With a hard end it is the leader's lead
+    in people's outcomes, and the last stage's line.
     """
+    if constants.control.arm >= 0:
+        return control_standings(constants.control, state.pairs)
     leader = leading(state, constants)
     if leader < 0:
         return []
@@ -51,6 +55,8 @@ def most_ahead(leads: Leads) -> int:
 
 def explain(state: Evidence, constants: EvidenceConstants, labels: list[str]) -> str:
     """The verdict's reason, or what is missing."""
+    if constants.control.arm >= 0:
+        return explain_control(constants.control, state.pairs, labels)
     found = standings(state, constants)
     if not found:
         return "No stage has been released yet."

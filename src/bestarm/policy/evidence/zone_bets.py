@@ -40,6 +40,10 @@ APART: Final = 0.04
 """Nor within this share of the noise's own steepness, where sums of two series would cancel."""
 
 
+MOST_LOST: Final = 0.9
+"""The share of a stake that a single outcome may cost."""
+
+
 class Slopes(NamedTuple):
     """What must not look at the stage: chosen from memory and opening."""
 
@@ -113,10 +117,30 @@ def slopes_for(zone: Zone, constants: ZoneConstants, slot: int, a: int, b: int) 
     gap = expected_gap(constants, belief, a, b)
     spread = planned * variance * (1.0 + ratio) + constants.noise * (1.0 + ratio * ratio)
     up = bounded(constants, planned * (gap + constants.zone) / spread, max(1.0, ratio))
+    up = min(up, steepest_of_rare(constants, pivot, gap, ratio))
     down = slope_of_rival(up, ratio, pivot, constants.zone)
     if constants.law.kind == PURE and down > 0.98 * constants.law.budget:
         down = math.inf
     return Slopes(up, down, ratio, pivot, variance, gap)
+
+
+@rule
+def steepest_of_rare(constants: ZoneConstants, pivot: float, gap: float, ratio: float) -> float:
+    """The steepest slope of the champion that rare outcomes, or nearly certain ones, warrant.
+
+    A bet of this pivot is just fair under the rates `pivot` and `pivot + zone`; those that are bet on lie nearer to
+    each other by gap and zone together. A success of the rival, or a failure of the champion, should cost no more
+    than in that likelihood ratio: where the difference is of the size of the rates themselves, the slope of a normal
+    law would stake more than there is. And the rival's slope, too, has to be one that the noise allows.
+    """
+    zone = constants.zone
+    half = 0.5 * (gap + zone)
+    on_rival = min(half / (pivot + zone), MOST_LOST) / (1.0 - pivot - zone)
+    if constants.law.kind == PURE:
+        b = math.expm1(constants.tuning.steepest * constants.law.budget)
+        on_rival = min(on_rival, b / (1.0 + b * (1.0 - pivot - zone)))
+    t = min(on_rival / ratio, min(half / (1.0 - pivot), MOST_LOST) / pivot)
+    return math.log1p(t / (1.0 - pivot * t))
 
 
 @rule(inline=False)

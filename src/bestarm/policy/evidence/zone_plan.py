@@ -31,15 +31,15 @@ class ZonePlan(NamedTuple):
 
 @rule(inline=False)
 def expected_gap(constants: ZoneConstants, belief: Belief, a: int, b: int) -> float:
-    """The difference that is bet on and planned for: the stated one, unless it is clearly larger or smaller.
+    """The lead of a over b that is bet on and planned for: the stated one, unless it is clearly larger or smaller.
 
     Between arms that are about equal either may be recommended, but only bets on small differences get there.
     """
     tuning = constants.tuning
     gap = belief.mean[a] - belief.mean[b]
     spread = spread_between(belief, a, b)
-    most = max(gap + tuning.hope * spread, tuning.least_gap * constants.zone)
-    return float(min(max(gap - tuning.doubt * spread, constants.zone), most))
+    most = max(gap + tuning.hope * spread, constants.least)
+    return float(min(max(gap - tuning.doubt * spread, constants.aim), most))
 
 
 @rule(inline=False)

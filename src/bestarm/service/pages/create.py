@@ -40,6 +40,8 @@ BLANK = {
     "missing": "worst",
     "imputed": "",
     "difference": "0",
+    "control": "",
+    "delta_none": "",
     "allocation": "random",
     "algorithm": DEFAULT_ALGORITHM,
     "expected": "",
@@ -129,6 +131,10 @@ def _design(values: dict[str, str]) -> dict[str, Any]:
         "difference": values["difference"].strip() or "0",
         "allocation": values["allocation"],
     }
+    if values["control"].strip():
+        design["control"] = values["control"].strip()
+    if values["delta_none"].strip():
+        design["delta_none"] = values["delta_none"].strip()
     if values["what"].strip():
         design["what"] = values["what"].strip()
     if values["due"] == "after":

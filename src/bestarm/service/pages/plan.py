@@ -35,6 +35,7 @@ CURVE_EPSILON = 1.0
 BLANK = {
     "arms": "placebo\n5 mg\n10 mg",
     "difference": "0.1",
+    "control": "",
     "gap": "",
     "enrol": "",
     "follow_up": "",
@@ -65,8 +66,11 @@ class Outlook:
     p90_days: float | None
     without_privacy: float
     half_gap: float
-    theory: Bounds
-    free_epsilon: float
+    theory: Bounds | None
+    """None in a comparison with control: the theory is about the best arm."""
+    free_epsilon: float | None
+    promises: list[str]
+    """What is promised of a comparison with control; nothing where the best arm is looked for."""
     undecided: bool
     figure: str
     next_page: str
@@ -101,13 +105,16 @@ def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[
     }
     try:
         labels = [line.strip() for line in values["arms"].replace(",", "\n").splitlines() if line.strip()]
+        control = values["control"].strip() or None
         difference, gap = _maybe("The difference", values["difference"]), _maybe("The gap", values["gap"])
         question = to_be_planned(
             epsilon=CURVE_EPSILON,
             delta=_number("The risk", values["delta"]),
             arms=len(labels),
             difference=difference if _takes_difference(values["algorithm"]) else None,
-            gap=difference if gap is None else gap,
+            gap=gap if gap is not None or control else difference,
+            control=control,
+            labels=labels if control else None,
             enrol=_maybe("The number of people a day", values["enrol"]),
             follow_up=values["follow_up"].strip() or None,
             base=_maybe("The others' rate", values["base"]),
@@ -124,11 +131,12 @@ def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[
 
 def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values: dict[str, str]) -> Outlook:
     epsilon = epsilon_at(values["step"])
-    theory = bounds(plan["means"], epsilon, plan["delta"])
+    asked = question.design.comparison
+    theory = bounds(plan["means"], epsilon, plan["delta"]) if asked is None else None
     fixed, fixed_nonprivate = fixed_designs(question.with_epsilon(epsilon))
     dated = plan["by_epsilon"][0].get("expected_days") is not None
     expected = between(plan["by_epsilon"], epsilon, "expected_samples")
-    free = free_epsilon(plan["means"])
+    free = None if theory is None else free_epsilon(plan["means"])
     half = plan["sensitivity"][-1]["expected_samples"] / plan["expected_samples"]
     p90 = between(plan["by_epsilon"], epsilon, "p90_samples")
     design = {
@@ -140,6 +148,7 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         "algorithm": values["algorithm"],
         "expected": f"{expected:.0f}",
         "enough": f"{p90:.0f}",
+        **({} if question.design.control is None else {"control": question.design.control}),
     }
     return Outlook(
         epsilon=epsilon,
@@ -148,7 +157,7 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         delta=plan["delta"],
         expected=expected,
         p90=p90,
-        bound=None if question.difference else theory.lower_bound_refined,
+        bound=None if question.difference or theory is None else theory.lower_bound_refined,
         difference=question.difference,
         fixed=fixed,
         fixed_nonprivate=fixed_nonprivate,
@@ -158,8 +167,11 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         half_gap=half,
         theory=theory,
         free_epsilon=free,
+        promises=[] if asked is None else [asked.question, *asked.promises, asked.between],
         undecided=any(point["undecided"] for point in plan["by_epsilon"]),
-        figure=cost_curve(plan, epsilon, expected, (theory.regime_epsilon, free)),
+        figure=cost_curve(
+            plan, epsilon, expected, () if theory is None or free is None else (theory.regime_epsilon, free)
+        ),
         next_page="/new-trial?" + urlencode(design),
     )
 

@@ -21,6 +21,7 @@ from bestarm.trial.moments import moment
 from bestarm.trial.public import (
     DIFFERENCES_MEAN,
     PublicView,
+    answer_said,
     coins_said,
     dates_said,
     differences_said,
@@ -141,6 +142,8 @@ def mark_of(view: PublicView) -> str:
 def news_of(view: PublicView) -> str:
     """What changed, for those who hear the page: not every participant, but releases and the end."""
     if view.verdict is not None:
+        if view.design.control is not None and view.verdict.arm is not None:
+            return f"The trial has stopped. {answer_said(view)[1]}."
         return f"The trial has stopped. {view.verdict.arm or 'No arm'} is recommended."
     count = len(view.releases)
     return f"The trial is {view.state}, with {count} release{'' if count == 1 else 's'}."
@@ -156,6 +159,7 @@ def _shown(view: PublicView, door: Entrance) -> dict[str, Any]:
     labels = view.labels
     return {
         "view": view,
+        "answer": answer_said(view),
         "door": door,
         "design": view.design.to_json(),
         "design_in_words": view.design.in_words(),
