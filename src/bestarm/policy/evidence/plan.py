@@ -54,7 +54,7 @@ def cash_of(constants: CoinConstants, memory: Memory, a: int, b: int) -> float:
 @rule
 def needed(constants: CoinConstants, memory: Memory, b: int, cash: float) -> float:
     """Nats that a bet has to bring for b's wealth to reach the line, when a share of it is not staked."""
-    short = max(constants.threshold - memory.wealth[b], constants.tuning.least_aim)
+    short: float = max(constants.threshold - memory.wealth[b], constants.tuning.least_aim)
     # log(1 + (e^short - 1)/(1 - cash)), also where e^short is beyond any number that can be written down
     return short + math.log(math.exp(-short) - math.expm1(-short) / (1.0 - cash)) + constants.tuning.aim
 
