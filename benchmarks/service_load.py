@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.service.calling import Caller
 from tests.service.running import Server
 from tests.storage.database import Database
 
@@ -36,9 +37,7 @@ NAME = "load"
 PATH = f"/api/v1/trials/{NAME}"
 WAITING, AWAY = 409, 503
 LOOKS_EVERY = 3.0
-PAUSE = 0.01
 PATIENCE = 60.0
-LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 MARK = re.compile(rb"/live\?mark=(\w+)")
 
 
@@ -56,93 +55,27 @@ class Counts:
     """Acknowledged before the time was over."""
 
 
-class Caller(asyncio.Protocol):
-    """One connection on which one request is made at a time; as little work as possible, so that the server shows."""
+class Counting(Caller):
+    """A caller that tells how long it waited, until a time."""
 
     def __init__(self, port: int, end: float, counts: Counts) -> None:
-        self.port, self.end, self.counts = port, end, counts
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._transport: asyncio.Transport | None = None
-        self._heard = b""
-        self._awaited: tuple[str, bytes, float] | None = None
+        super().__init__(port)
+        self.end, self.counts = end, counts
 
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-        if self._awaited is not None:
-            transport.write(self._awaited[1])
-        else:
-            self.begin()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._transport, self._heard = None, b""
-        if not self.over.done():
-            if self._awaited is not None:
-                self.counts.failures["connection lost"] += 1
-            asyncio.get_running_loop().call_later(PAUSE, self.connect)
-
-    def connect(self) -> None:
-        """Connect, and go on where we were."""
-        loop = asyncio.get_running_loop()
-        self._connecting = loop.create_task(loop.create_connection(lambda: self, "127.0.0.1", self.port))
-
-    def send(self, kind: str, request: bytes) -> None:
-        """Make a request; `answered` is called with what comes back."""
-        self._awaited = (kind, request, time.perf_counter())
-        if self._transport is not None:
-            self._transport.write(request)
-
-    def again(self) -> None:
-        """The same request, a moment later."""
-        assert self._awaited is not None
-        kind, request, _ = self._awaited
-        asyncio.get_running_loop().call_later(PAUSE, self.send, kind, request)
-
-    def data_received(self, data: bytes) -> None:
-        self._heard += data
-        head, found, body = self._heard.partition(b"\r\n\r\n")
-        if not found:
-            return
-        length = LENGTH.search(head)
-        if length is not None and len(body) < int(length[1]):
-            return
-        self._heard = b""
-        assert self._awaited is not None
-        kind, _, began = self._awaited
-        self.counts.seconds.setdefault(kind, []).append(time.perf_counter() - began)
-        self.answered(kind, int(head[9:12]), body)
-
-    def finish(self) -> None:
-        """Enough."""
-        self._awaited = None
-        if not self.over.done():
-            self.over.set_result(None)
-        if self._transport is not None:
-            self._transport.close()
-
-    def begin(self) -> None:
-        """The first request."""
-        raise NotImplementedError
-
-    def answered(self, kind: str, status: int, body: bytes) -> None:
-        """What to do next."""
-        raise NotImplementedError
+    def lost(self) -> None:
+        self.counts.failures["connection lost"] += 1
 
 
-class Clinic(Caller):
+class Clinic(Counting):
     """Asks and tells, one participant after the other."""
 
     def __init__(self, number: int, token: str, port: int, end: float, counts: Counts) -> None:
         super().__init__(port, end, counts)
         self._number, self._person, self._rng = number, 0, random.Random(number)
-        self._outcome, self._assignment = 0, ""
-        self._head = (
-            f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
-            "Content-Length: "
-        ).encode()
+        self._outcome, self._assignment, self._token = 0, "", token
 
     def _post(self, what: str, body: dict[str, Any]) -> None:
-        said = json.dumps(body).encode()
-        self.send(what, f"POST {PATH}/{what} HTTP/1.1\r\n".encode() + self._head + b"%d\r\n\r\n" % len(said) + said)
+        self.post(what, f"{PATH}/{what}", self._token, json.dumps(body).encode())
 
     def begin(self) -> None:
         if time.monotonic() < self.end:
@@ -150,7 +83,8 @@ class Clinic(Caller):
         else:
             self.finish()
 
-    def answered(self, kind: str, status: int, body: bytes) -> None:
+    def answered(self, kind: str, status: int, body: bytes, seconds: float) -> None:
+        self.counts.seconds.setdefault(kind, []).append(seconds)
         if status != 200:
             self.counts.waited += status == WAITING
             self.counts.refused += status == AWAY
@@ -174,7 +108,7 @@ class Clinic(Caller):
         self.begin()
 
 
-class Viewer(Caller):
+class Viewer(Counting):
     """Looks at the trial's public page as a browser does: the whole of it, then every three seconds what changed."""
 
     def __init__(self, link: str, port: int, end: float, counts: Counts) -> None:
@@ -186,16 +120,16 @@ class Viewer(Caller):
             self.finish()
             return
         path = f"/view/{self._link}/live?mark={self._mark}" if self._mark else f"/view/{self._link}"
-        self.send("view", f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
+        self.get("view", path)
 
-    def answered(self, kind: str, status: int, body: bytes) -> None:
+    def answered(self, kind: str, status: int, body: bytes, seconds: float) -> None:
+        self.counts.seconds.setdefault(kind, []).append(seconds)
         if status not in (200, 204, AWAY):
             self.counts.failures[f"view {status}"] += 1
         self.counts.refused += status == AWAY
         found = MARK.search(body)
         self._mark = found[1].decode() if found else self._mark
-        self._awaited = None
-        asyncio.get_running_loop().call_later(LOOKS_EVERY, self.begin)
+        self.rest(LOOKS_EVERY)
 
 
 async def crowd(callers: list[Callable[[], Caller]], outage: Callable[[], None] | None) -> None:

@@ -24,6 +24,7 @@ NOT_COUNTED = (
     "service/test_desk_in_chromium",
     "service/test_failures",
     "service/test_looks",
+    "service/test_torture",
     "service/test_workers",
     "simulation/",
     "split/test_two_servers",

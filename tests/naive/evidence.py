@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
+
+from bestarm.theory import d_eps
 
 
 def mean_of_one(at: float, steep: float, cap: float, epsilon: float) -> float:
@@ -61,6 +64,29 @@ def log_pay(y: float, up: float, down: float, cap: float, step: float) -> float:
     return 0.5 * (cap + y - math.hypot(cap - y, soft))
 
 
+def hardest(high: float, low: float, v: float, w: float, most: float) -> tuple[float, float]:
+    """The common mean m that is hardest to tell from two, v d(high, m) + w d(low, m) at its least, and this value."""
+
+    def told(m: float) -> float:
+        return float(v * d_eps(high, m, most) + w * d_eps(low, m, most))
+
+    found = minimize_scalar(told, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+    return float(found.x), float(found.fun)
+
+
+def plain_slopes(high: float, low: float, v: float, w: float, most: float) -> tuple[float, float]:
+    """The slopes that grow fastest with these means and weights, at the common mean that is hardest to tell."""
+    m, _ = hardest(high, low, v, w, most)
+    odds = [math.log(x / (1 - x)) for x in (high, m, low)]
+    return min(odds[0] - odds[1], most), min(odds[1] - odds[2], most)
+
+
+def growth(means: tuple[float, float], slopes: tuple[float, float], v: float, w: float) -> float:
+    """Nats a person is worth on average, champion first, if champion and rival have weights v and w."""
+    on_a, on_b = people_factors(*slopes, v / w)
+    return v * (slopes[0] * means[0] + math.log(on_a)) + w * (math.log(on_b) - slopes[1] * means[1])
+
+
 @dataclass
 class Book:
     """Wealth of every arm, who is out since when, and the people in all releases."""
@@ -79,14 +105,15 @@ class Book:
         """Enter what each arm's bets have made of its wealth, then strike out and recall."""
         self.people += people
         self.wealth = [w + g for w, g in zip(self.wealth, gains, strict=True)]
-        for b in range(len(self.wealth)):
-            left = sum(since == 0 for since in self.out_since)
-            if self.out_since[b] == 0:
-                if self.wealth[b] >= self.line:
-                    self.out_since[b] = self.people
-            elif self.people >= self.recall * self.out_since[b] and left > 1:
-                self.out_since[b] = 0.0
-                self.wealth[b] = self.line - self.recall_nats
+        out_before = [since for since in self.out_since if since > 0]
+        for b in self.left:
+            if self.wealth[b] >= self.line:
+                self.out_since[b] = self.people
+        if out_before and self.people >= self.recall * min(out_before) and len(self.left) > 1:
+            for b, since in enumerate(self.out_since):
+                if since > 0:
+                    self.out_since[b] = 0.0
+                    self.wealth[b] = self.line - self.recall_nats
 
     @property
     def left(self) -> list[int]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from bestarm.reproduction.cells import CellSummary
 
 Styles: TypeAlias = Mapping[str, Mapping[str, Any]]
+TITLE_HEIGHT: Final = 0.12
+"""Inches above the panels, besides what the title takes."""
 
 # Okabe and Ito's palette; the order of this table is the order of the legend.
 STYLES: Final[dict[str, dict[str, Any]]] = {
@@ -106,7 +108,8 @@ def _draw(
         runs = max(cell.runs for cell in cells)
         figure.suptitle(f"People needed to find the best arm, δ = 0.01, mean ± std over {runs} runs", fontsize=12)
         legend_height = 0.19 * ((len(labels) + 1) // 2)
-        figure.tight_layout(rect=(0, legend_height / figure.get_figheight(), 1, 1))
+        height = figure.get_figheight()
+        figure.tight_layout(rect=(0, legend_height / height, 1, 1 - TITLE_HEIGHT / height))
         with replacing(path) as temporary:
             figure.savefig(temporary, dpi=160, format="png")
         plt.close(figure)

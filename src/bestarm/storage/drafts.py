@@ -8,7 +8,7 @@ events it appended. So several requests share one transaction, and one that is r
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -93,6 +93,8 @@ class Drafting(Writing):
         self.layout: dict[str, bytes] | None = None
         self._drafts = Rows()
         self._saved = Rows()
+        self._foreseen: dict[str, list[Assignment]] = {}
+        """Of subjects that were looked for at once: their assignments as the store has them."""
 
     @abstractmethod
     def _read_assignment(self, number: int) -> Assignment | None:
@@ -128,11 +130,19 @@ class Drafting(Writing):
     def held_by(self, subject: str) -> list[Assignment]:
         rows = self.known.rows.assignments
         numbers = self.changed.subjects.get(subject, set()) | self._saved.subjects.get(subject, set())
-        for one in self._read_held(subject):
+        foreseen = self._foreseen.get(subject)
+        if foreseen is None:
+            foreseen = self._read_held(subject)
+        for one in foreseen:
             rows.setdefault(one.number, one)
             numbers.add(one.number)
         held = (self.assignment(number) for number in sorted(numbers))
         return [one for one in held if one is not None and one.subject == subject]
+
+    def foresee(self, subjects: Sequence[str]) -> None:
+        self._foreseen = {subject: [] for subject in subjects}
+        for one in self.held_by_any(subjects):
+            self._foreseen[one.subject].append(one)
 
     def stage(self, number: int) -> Stage | None:
         draft = self._drafts.stages.get(number)

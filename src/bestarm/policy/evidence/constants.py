@@ -11,6 +11,7 @@ import numpy as np
 from bestarm.policy.evidence.tuning import Tuning
 from bestarm.policy.record import FloatArray
 from bestarm.release.laws import Law, noise_variance
+from bestarm.rules import rule
 
 POINTS: Final = 24
 """Equally likely points that stand for the law of a release when a bet's worth is reckoned."""
@@ -53,3 +54,11 @@ def coin_constants(
         tuning or Tuning(),
         against,
     )
+
+
+@rule
+def first_size(constants: CoinConstants) -> float:
+    """People on each arm in the first stage."""
+    tuning = constants.tuning
+    size = max(tuning.first_people, tuning.first_noises * math.sqrt(constants.noise))
+    return float(math.ceil(size / constants.law.slope**2))

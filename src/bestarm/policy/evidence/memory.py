@@ -33,6 +33,9 @@ class Memory(NamedTuple):
     """These two arms."""
     people: FloatArray
     """On each arm, in all releases."""
+    total: FloatArray
+    counted: FloatArray
+    """Released sums of each arm, added up, and the people in them; releases of a difference are left out."""
 
 
 @rule(allocates=True)
@@ -46,6 +49,8 @@ def new_memory(arms: int, law: Law, spread: float) -> Memory:
         np.full(arms, variance),
         np.zeros(1),
         np.full(2, -1),
+        np.zeros(arms),
+        np.zeros(arms),
         np.zeros(arms),
     )
 
@@ -64,6 +69,15 @@ def arms_in(memory: Memory) -> int:
         if is_in(memory, arm):
             left += 1
     return left
+
+
+@rule
+def released_people(memory: Memory) -> float:
+    """Everybody in all releases."""
+    total = 0.0
+    for arm in range(memory.people.size):
+        total += memory.people[arm]
+    return total
 
 
 @rule
@@ -122,6 +136,8 @@ def learn_sum(memory: Memory, law: Law, arm: int, size: float, value: float) -> 
     memory.mean[arm] += memory.variance[arm] * surprise
     memory.variance[arm] *= error / total_variance
     memory.people[arm] = total
+    memory.total[arm] += value
+    memory.counted[arm] += size
 
 
 @rule

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from bestarm.policy.evidence.constants import CoinConstants
+from bestarm.policy.evidence.constants import CoinConstants, first_size
+from bestarm.policy.evidence.far import far_size, is_far
 from bestarm.policy.evidence.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
 from bestarm.policy.evidence.stake import Views, choose_bet, look, plain_prospect
 from bestarm.policy.record import FloatArray
@@ -53,8 +54,9 @@ def cash_of(constants: CoinConstants, memory: Memory, a: int, b: int) -> float:
 @rule
 def needed(constants: CoinConstants, memory: Memory, b: int, cash: float) -> float:
     """Nats that a bet has to bring for b's wealth to reach the line, when a share of it is not staked."""
-    short = max(constants.threshold - memory.wealth[b], constants.tuning.least_aim)
-    return math.log1p(math.expm1(short) / (1.0 - cash)) + constants.tuning.aim
+    short: float = max(constants.threshold - memory.wealth[b], constants.tuning.least_aim)
+    # log(1 + (e^short - 1)/(1 - cash)), also where e^short is beyond any number that can be written down
+    return short + math.log(math.exp(-short) - math.expm1(-short) / (1.0 - cash)) + constants.tuning.aim
 
 
 class Offer(NamedTuple):
@@ -70,8 +72,8 @@ def best_offer(
 ) -> Offer:
     """The size that should bring most evidence for its number of people, on average over what is believed.
 
-    `enrolled` people are on b in earlier stages. While some of their outcomes are awaited the stage is not small:
-    otherwise there would soon be many, each with its own noise.
+    `enrolled` people are on b in earlier stages. Those whose outcomes are awaited are taken off, since they will bring
+    theirs. But then the stage is not small: otherwise there would soon be many, each with its own noise.
     """
     tuning = constants.tuning
     cash = cash_of(constants, memory, leader, b)
@@ -81,8 +83,6 @@ def best_offer(
     look(constants, memory, leader, b, variance, tuning.thrift, views)
     sampling = HALVES if difference else variance
     low = max(1.0, tuning.least_growth * memory.people[b])
-    if enrolled > memory.people[b]:
-        low = max(low, blind_size(constants, enrolled, variance))
     high = max(2.0 * low, (tuning.growth - 1.0) * memory.people[b])
     best = Offer(high, -math.inf)
     for k in range(SIZES):
@@ -91,40 +91,44 @@ def best_offer(
         yields = choose_bet(constants, prospect, views, tuning.planning_rounds).worth / size
         if yields > best.yields:
             best = Offer(size, yields)
+    awaited = enrolled - memory.people[b]
+    if awaited > 0.0:
+        blind = blind_size(constants, enrolled, variance)
+        best = Offer(max(best.size - tuning.blind_trust * awaited, blind), best.yields)
     return best
 
 
 @rule
 def blind_size(constants: CoinConstants, enrolled: float, variance: float) -> float:
     """The least people on an arm while outcomes of others are awaited: so many that the noise adds little to what is
-    left to chance, within limits set by all who are enrolled."""
+    left to chance, within limits set by all who are enrolled; the limits are wider while noise dominates."""
     tuning = constants.tuning
-    quiet = constants.noise / (tuning.blind_noise * variance)
-    return min(max(quiet, tuning.blind_least * enrolled), tuning.blind_most * enrolled)
-
-
-@rule
-def first_size(constants: CoinConstants) -> float:
-    """People on each arm in the first stage."""
-    tuning = constants.tuning
-    size = max(tuning.first_people, tuning.first_noises * math.sqrt(constants.noise))
-    return float(math.ceil(size / constants.law.slope**2))
+    ratio = constants.noise / variance
+    quiet = min(ratio / tuning.blind_noise, tuning.blind_most * enrolled)
+    loud = min(ratio / tuning.blind_loud, tuning.blind_more * enrolled)
+    return max(quiet, loud, tuning.blind_least * enrolled)
 
 
 @rule(inline=False)
 def plan_stage(
     constants: CoinConstants, memory: Memory, enrolled: FloatArray, views: Views, size: FloatArray
 ) -> StagePlan:
-    """Writes the people that each arm should get into `size`."""
+    """Writes the weights of all arms, or the people that each should get, into `size`."""
     arms = constants.arms
     leader = best_but(memory, -1)
     tuning = constants.tuning
-    if memory.people[leader] == 0.0:
-        total = 0.0
+    everybody = 0.0
+    for arm in range(arms):
+        everybody += enrolled[arm]
+    if is_far(constants, everybody):
         for arm in range(arms):
-            size[arm] = max(first_size(constants), blind_size(constants, enrolled[arm], HALVES))
-            total += size[arm]
-        return StagePlan(float(math.ceil(total)), False, leader)
+            size[arm] = 1.0 if is_in(memory, arm) else 0.0
+        return StagePlan(min(far_size(constants, everybody), LARGEST), False, leader)
+    if memory.people[leader] == 0.0:
+        each = max(first_size(constants), blind_size(constants, everybody / arms, HALVES))
+        for arm in range(arms):
+            size[arm] = each
+        return StagePlan(float(math.ceil(each * arms)), False, leader)
     difference = False
     top = 1.0
     for b in range(arms):

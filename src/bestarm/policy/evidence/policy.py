@@ -10,6 +10,7 @@ import numpy as np
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.policy.evidence.bets import JointBet, log_joint
 from bestarm.policy.evidence.constants import CoinConstants
+from bestarm.policy.evidence.far import with_plain
 from bestarm.policy.evidence.memory import (
     Memory,
     arms_in,
@@ -20,6 +21,7 @@ from bestarm.policy.evidence.memory import (
     learn_sum,
     new_memory,
     outcome_variance,
+    released_people,
     spread_between,
 )
 from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled
@@ -259,7 +261,9 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
     for b in range(constants.arms):
         gained[b] = 0.0
         if is_in(memory, b) and weights[slot, b] > 0.0:
-            gained[b] = log_gain(state, constants, slot, b, values)
+            gained[b] = with_plain(
+                constants, memory, stages, slot, b, values, log_gain(state, constants, slot, b, values)
+            )
     for b in range(constants.arms):
         memory.wealth[b] += gained[b]
     if stages.openings.difference[slot] == 1:
@@ -300,17 +304,21 @@ def expect_alike(constants: CoinConstants, memory: Memory, stages: Stages, slot:
 
 @rule
 def strike_out(constants: CoinConstants, memory: Memory) -> None:
-    """Arms whose wealth reached the line are out."""
-    total = 0.0
-    for b in range(constants.arms):
-        total += memory.people[b]
+    """Arms whose wealth reached the line are out. Once people have multiplied since the first of them was, while the
+    trial goes on, all get a second look: should the best be among them, the others may be tied."""
+    total = released_people(memory)
+    first = math.inf
     for b in range(constants.arms):
         if is_in(memory, b):
             if memory.wealth[b] >= constants.threshold:
                 memory.out_since[b] = total
-        elif total >= constants.tuning.recall * memory.out_since[b] and arms_in(memory) > 1:
-            memory.out_since[b] = 0.0
-            memory.wealth[b] = constants.threshold - constants.tuning.recall_nats
+        else:
+            first = min(first, memory.out_since[b])
+    if total >= constants.tuning.recall * first and arms_in(memory) > 1:
+        for b in range(constants.arms):
+            if not is_in(memory, b):
+                memory.out_since[b] = 0.0
+                memory.wealth[b] = constants.threshold - constants.tuning.recall_nats
 
 
 @rule

@@ -72,9 +72,15 @@ class Tuning(NamedTuple):
     """A stage brings an arm at least this share of what it has."""
     blind_noise: float = 0.15
     """A stage that opens while outcomes are awaited has so many people that noise adds this share to chance, ..."""
-    blind_least: float = 0.12
     blind_most: float = 0.5
-    """... but at least and at most these shares of all that are enrolled."""
+    """... but at most this share of all that are enrolled; ..."""
+    blind_loud: float = 0.3
+    blind_more: float = 1.5
+    """... or so many that it adds this larger share, up to this larger share of all that are enrolled; ..."""
+    blind_least: float = 0.12
+    """... and at least this share of them."""
+    blind_trust: float = 0.5
+    """Share of those whose outcomes are awaited that counts as if they were in the stage."""
     planning_rounds: int = 1
     """Rounds of the search for a bet when sizes are tried out."""
     cover: float = 0.25
@@ -85,6 +91,19 @@ class Tuning(NamedTuple):
 
     # Second looks
     recall: float = 10.0
-    """An arm that is out gets a second look each time the people have grown by this factor."""
-    recall_nats: float = 2.3
-    """Nats that strike it out again."""
+    """Arms that are out get a second look once the people are this multiple of those when the first of them was out."""
+    recall_nats: float = 3.0
+    """Nats that strike them out again. Theorem 4 needs more than log(recall)."""
+
+    # Far out: what Theorem 4 rests on
+    far: float = 1e5
+    """A trial is far out once it has this multiple of the first stage's people."""
+    far_share: float = 0.2
+    far_power: float = 1.0 / 16.0
+    """A stage then brings this share of the people there are, times (limit / people) to this power, between 0 and 1."""
+    plain: float = 0.01
+    """Share of an arm's wealth that is then staked by the plain rule."""
+    plain_noise: float = 0.99
+    """The plain rule's largest slope, over the largest for which the noise has a mean; below 1."""
+    plain_steepest: float = 10.0
+    """The same where noise sets no limit."""
