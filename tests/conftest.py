@@ -11,6 +11,7 @@ NOT_COUNTED = (
     "audit/",
     "cli/test_anywhere",
     "planning/test_beside",
+    "planning/test_control",
     "planning/test_plan",
     "policy/test_coin_bets",
     "policy/test_control",
