@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from bestarm.service.pages import trial as pages
+from bestarm.service.pages.render import render
 from bestarm.service.trials import FRESH_SECONDS
 from bestarm.trial.trial import Trial
 from tests.service.conftest import Service
@@ -174,13 +174,12 @@ def test_with_a_follow_up_the_clock_alone_decides(
 def test_those_who_have_a_link_share_a_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     trial, ids = enrolled(service)
     made: list[str] = []
-    usual = pages.render
 
     def counted(request: Any, template: str, *rest: Any, **context: Any) -> Any:
         made.append(template)
-        return usual(request, template, *rest, **context)
+        return render(request, template, *rest, **context)
 
-    monkeypatch.setattr(pages, "render", counted)
+    monkeypatch.setattr("bestarm.service.pages.trial.render", counted)
     links = [service.access.issue("view", "viewer", "board", "dose")[0] for _ in range(2)]
     pages_seen = [service.http.get(f"/view/{links[0]}").text for _ in range(3)]
     assert made == ["trial.html"]
