@@ -37,13 +37,25 @@ class Link:
         self.connection = connection
         self.execute = connection.execute
         self.statements = statements
+        self.held: tuple[int, int, str] | None = None
+        """Of the trial that is held: the store's own number of it, and number and hash of its last event."""
 
     def stream(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Rows one after the other, so that they need not fit into memory."""
         yield from self.execute(statement, parameters)
 
+    def begin(self, begin: str, hold: str | None) -> None:
+        """Begin a transaction, which may hold the trial of this name."""
+        self.execute(begin)
+        if hold is not None:
+            self.held = self.execute(self.statements.hold, (hold,)).fetchone()
+
+    def commit(self) -> None:
+        """End the transaction: everything in it is durable from here on."""
+        self.execute("COMMIT")
+
     def write(self, writes: Writes) -> None:
-        """Run these statements in order."""
+        """Run these statements in order, at the latest when the transaction is committed."""
         for statement, rows in writes:
             if len(rows) == 1:
                 self.execute(statement, rows[0])
