@@ -7,6 +7,7 @@ sum. This module and the ones that render it do not import the storage or the no
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from bestarm.comparison import NONE
@@ -298,6 +299,7 @@ def risks_said(design: Design) -> tuple[str, ...]:
     return () if asked is None else (" ".join(["What is promised:", *asked.promises, asked.between]),)
 
 
+@lru_cache(maxsize=64)
 def _number(text: str | None) -> float | None:
     return None if text is None else float(kept(text, "The cost"))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from html import escape
+from typing import Final
 
 from bestarm._version import __version__
 from bestarm.design import Design
 from bestarm.exact import text_of
 from bestarm.trial import figures
-from bestarm.trial.answers import Report
+from bestarm.trial.answers import Ledger, Report
 from bestarm.trial.moments import moment
 from bestarm.trial.public import (
     DIFFERENCES_MEAN,
@@ -74,8 +76,22 @@ def report_of(view: PublicView, head: str) -> Report:
     return Report(__version__, view.design.to_json(), status_of(view), ledger_of(view), head)
 
 
+_MADE: Final[deque[tuple[PublicView, str, str]]] = deque(maxlen=8)
+"""The pages that were made last, with what they were made of: many people may look between two public events."""
+
+
 def report_page(view: PublicView, head: str) -> str:
-    """The report as an HTML page that needs nothing else."""
+    """The report as an HTML page that needs nothing else; made once, however many people look at this very view."""
+    for known, known_head, page in tuple(_MADE):
+        if known is view and known_head == head:
+            return page
+    page = _page(view, head)
+    _MADE.append((view, head, page))
+    return page
+
+
+def _page(view: PublicView, head: str) -> str:
+    ledger = ledger_of(view)
     sections = "".join(
         (
             _verdict(view),
@@ -85,7 +101,7 @@ def report_page(view: PublicView, head: str) -> str:
             _differences(view),
             _figure("Releases so far", figures.timeline_figure(view), figures.timeline_said(view)),
             _people(view),
-            _privacy(view),
+            _privacy(view, ledger),
             _assumed(view),
             _design(view),
         )
@@ -96,7 +112,7 @@ def report_page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"{escape(risk_said(view.design))}, {escape(ledger_of(view).promised)}. "
+        f"{escape(risk_said(view.design))}, {escape(ledger.promised)}. "
         f"{escape(outcome_said(view.design))} {escape(dates_said(view))} "
         f"Everything here is computed from releases and public constants.</p>{sections}"
         f"<footer>bestarm {escape(__version__)} · head of the public chain: {escape(head)}</footer>"
@@ -168,8 +184,7 @@ def _differences(view: PublicView) -> str:
     return _section(title, f"<ul>{lines}</ul>{said}") if lines else ""
 
 
-def _privacy(view: PublicView) -> str:
-    ledger = ledger_of(view)
+def _privacy(view: PublicView, ledger: Ledger) -> str:
     said = [f"<p><b>Promised:</b> {escape(ledger.promised)} for every participant.</p>"]
     if ledger.spent is not None:
         name = "rho" if ledger.epsilon_exact is None else "epsilon"
