@@ -33,7 +33,7 @@ def twin(row: Row) -> Row:
     return copied
 
 
-class Rows:
+class RowsByKey:
     """Rows by their keys."""
 
     __slots__ = ("assignments", "positions", "stages", "subjects", "tallies")
@@ -47,7 +47,7 @@ class Rows:
         self.subjects: dict[str, set[int]] = {}
         """Assignments that a subject got in this block; it may have lost one since."""
 
-    def enter(self, other: Rows) -> None:
+    def enter(self, other: RowsByKey) -> None:
         """Take over these rows, but not who got them."""
         self.assignments.update(other.assignments)
         self.tallies.update(other.tallies)
@@ -69,7 +69,7 @@ class Known:
     public_seq: int
     public_head: str
     book: Book
-    rows: Rows = field(default_factory=Rows)
+    rows: RowsByKey = field(default_factory=RowsByKey)
 
     def trim(self) -> None:
         """Forget rows, if there are many: nothing in memory grows with the trial."""
@@ -90,7 +90,7 @@ class Drafting(Writing):
         self.public_seq, self.public_head = known.public_seq, known.public_head
         self.book = known.book
         self.known = known
-        self.changed = Rows()
+        self.changed = RowsByKey()
         """What the parts that succeeded have changed."""
         self.handed_over: set[int] = set()
         """Assignments that are new here, or got another subject."""
@@ -99,8 +99,8 @@ class Drafting(Writing):
         self.log: list[Event] = []
         self.arrays: dict[str, bytes] = {}
         self.layout: dict[str, bytes] | None = None
-        self._drafts = Rows()
-        self._saved = Rows()
+        self._drafts = RowsByKey()
+        self._saved = RowsByKey()
         self._foreseen: dict[str, list[Assignment]] = {}
         """Of subjects that were looked for at once: their assignments as the store has them."""
 
@@ -228,7 +228,7 @@ class Drafting(Writing):
             self.seq, self.head, self.public_seq, self.public_head = heads
             del self.log[events:]
             self.book, self.arrays, self.layout = book, arrays, layout
-            self._drafts, self._saved = Rows(), Rows()
+            self._drafts, self._saved = RowsByKey(), RowsByKey()
             raise
         self.accept()
 
@@ -240,8 +240,8 @@ class Drafting(Writing):
             self.changed.enter(saved)
             for subject, numbers in saved.subjects.items():
                 self.changed.subjects.setdefault(subject, set()).update(numbers)
-            self._saved = Rows()
-        self._drafts = Rows()
+            self._saved = RowsByKey()
+        self._drafts = RowsByKey()
 
     def settled(self) -> Known:
         """The trial as this block leaves it, for the next one."""

@@ -40,7 +40,7 @@ from bestarm.trial.staff import Staff
 from bestarm.trial.telling import tell_all, tell_rows, without_conflict
 from bestarm.trial.transactions import Clock, Request
 from bestarm.trial.verify import key_mark, verify
-from bestarm.trial.views import Views
+from bestarm.trial.views import Looks
 
 STAFF = "staff"
 """Who did it, when nobody says."""
@@ -48,7 +48,7 @@ SEVERAL = 20
 """More people than this are looked for at once when they are enrolled."""
 
 
-class Trial(Views, Tabled):
+class Trial(Looks, Tabled):
     """One trial in a store. `create` makes it; `open` finds it again, from any process that reaches the store."""
 
     def __init__(

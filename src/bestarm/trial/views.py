@@ -21,7 +21,7 @@ from bestarm.trial.public import PublicView, status_of
 from bestarm.trial.transactions import Clock, Transactions
 
 
-class Views(Transactions):
+class Looks(Transactions):
     """A trial as everybody may see it."""
 
     def __init__(self, store: Store, name: str, rules: Rules, clock: Clock) -> None:
