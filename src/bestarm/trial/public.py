@@ -213,6 +213,11 @@ def ledger_of(view: PublicView) -> Ledger:
     )
 
 
+def promised(view: PublicView) -> str:
+    """What every participant is promised, in a few words."""
+    return str(_spent(view)["promised"])
+
+
 def _spent(view: PublicView) -> dict[str, Any]:
     # What the releases so far cost any one person at most, and why.
     design = view.design

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Final
 
@@ -11,12 +11,13 @@ from bestarm._version import __version__
 from bestarm.design import Design
 from bestarm.exact import text_of
 from bestarm.trial import figures
-from bestarm.trial.answers import Ledger, Report
+from bestarm.trial.answers import Report
 from bestarm.trial.moments import moment
 from bestarm.trial.public import (
     DIFFERENCES_MEAN,
     Estimate,
     PublicView,
+    Released,
     answer_said,
     assumptions,
     coins_said,
@@ -26,6 +27,7 @@ from bestarm.trial.public import (
     mended_said,
     outcome_said,
     people_released,
+    promised,
     status_of,
 )
 
@@ -90,8 +92,25 @@ def report_page(view: PublicView, head: str) -> str:
     return page
 
 
+_PARTS: Final[deque[tuple[str, Released, int, str]]] = deque(maxlen=16)
+"""Parts of pages that change with releases alone, each with the last release it shows and the number of all."""
+
+
+def _once_a_release(part: str, view: PublicView, make: Callable[[PublicView], str]) -> str:
+    # A release never changes, so what follows from releases and the design is the same until the next.
+    if not view.releases:
+        return make(view)
+    last, count = view.releases[-1], len(view.releases)
+    for known, released, of, text in tuple(_PARTS):
+        if known == part and released is last and of == count:
+            return text
+    text = make(view)
+    _PARTS.append((part, last, count, text))
+    return text
+
+
 def _page(view: PublicView, head: str) -> str:
-    ledger = ledger_of(view)
+    timeline = _once_a_release("timeline", view, figures.timeline_figure)
     sections = "".join(
         (
             _verdict(view),
@@ -99,9 +118,13 @@ def _page(view: PublicView, head: str) -> str:
             _figure("What each arm is estimated to do", figures.estimates_figure(view), figures.estimates_said(view)),
             _figure("How far the evidence has come", figures.evidence_figure(view), figures.evidence_said(view)),
             _differences(view),
-            _figure("Releases so far", figures.timeline_figure(view), figures.timeline_said(view)),
+            _figure(
+                "Releases so far",
+                timeline,
+                figures.timeline_said(view),
+            ),
             _people(view),
-            _privacy(view, ledger),
+            _once_a_release("privacy", view, _privacy),
             _assumed(view),
             _design(view),
         )
@@ -112,7 +135,7 @@ def _page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"{escape(risk_said(view.design))}, {escape(ledger.promised)}. "
+        f"{escape(risk_said(view.design))}, {escape(promised(view))}. "
         f"{escape(outcome_said(view.design))} {escape(dates_said(view))} "
         f"Everything here is computed from releases and public constants.</p>{sections}"
         f"<footer>bestarm {escape(__version__)} · head of the public chain: {escape(head)}</footer>"
@@ -184,7 +207,8 @@ def _differences(view: PublicView) -> str:
     return _section(title, f"<ul>{lines}</ul>{said}") if lines else ""
 
 
-def _privacy(view: PublicView, ledger: Ledger) -> str:
+def _privacy(view: PublicView) -> str:
+    ledger = ledger_of(view)
     said = [f"<p><b>Promised:</b> {escape(ledger.promised)} for every participant.</p>"]
     if ledger.spent is not None:
         name = "rho" if ledger.epsilon_exact is None else "epsilon"
