@@ -5,7 +5,7 @@ trial has `far` times the people of its first stage, its stages become plain: al
 every arm's sum is released, and sizes grow a little slower than the people there are. A small share of each arm's
 wealth is then staked by a rule that can be followed on paper: the bet without a cap that grows fastest if the means are
 what the sums so far say. The rest is staked as always. The expected number of people is bounded by that share alone.
-(docs/evidence-proof.md: Theorem 4)
+(docs/evidence-proof.md: Theorem 5)
 """
 
 from __future__ import annotations
