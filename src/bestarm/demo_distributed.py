@@ -115,9 +115,10 @@ def treat(
             split.tell(asked, known[asked.id])
         gathered = split.gather()
         if gathered is not None and gathered.released:
+            short = gathered.contributors < gathered.planned
             say(
                 f"Stage {gathered.stage} released: both servers added up the halves of {gathered.contributors} of "
-                f"{gathered.planned} patients, and each drew half of the noise that the others would have added."
+                f"{gathered.planned} patients" + (", and each drew half of the missing noise." if short else ".")
             )
     return known
 

@@ -87,7 +87,7 @@ class Totals:
         self.people = np.zeros(arms)
 
     def plain(self, constants: CoinConstants, state: policy.Coin, slot: int, b: int, values: FloatArray) -> float:
-        """The logarithm of the plain bet against b, from its definition (Theorem 4)."""
+        """The logarithm of the plain bet against b, from its definition (Theorem 5)."""
         estimates = np.clip(self.total / np.maximum(self.people, 1.0), 1e-12, 1 - 1e-12)
         weights = state.stages.openings.weights[slot]
         a = max((arm for arm in range(weights.size) if is_in(state.memory, arm)), key=lambda arm: estimates[arm])
@@ -106,7 +106,7 @@ FAR = Tuning()._replace(far=1.5, plain=0.3)
 
 
 def check_plain_stage(constants: CoinConstants, book: Book, stages: Stages, slot: int) -> None:
-    """What Theorem 4 asks of a stage far out."""
+    """What Theorem 5 asks of a stage far out."""
     tuning, openings = constants.tuning, stages.openings
     assert openings.difference[slot] == 0
     wanted = [1 / len(book.left) if b in book.left else 0.0 for b in range(constants.arms)]

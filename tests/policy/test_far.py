@@ -1,4 +1,4 @@
-"""What the bound on the number of people rests on (docs/evidence-proof.md: Lemma 3, Theorem 4)."""
+"""What the bound on the number of people rests on (docs/evidence-proof.md: Lemma 3, Theorem 5)."""
 
 from __future__ import annotations
 

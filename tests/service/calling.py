@@ -20,13 +20,29 @@ class Caller(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._heard = b""
         self._awaited: tuple[str, bytes, float] | None = None
+        self._pausing = False
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
+        if not self._pausing:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        # What was not answered once more, or the next.
         if self._awaited is not None:
-            transport.write(self._awaited[1])
+            self._send(*self._awaited[:2])
         else:
             self.begin()
+
+    def _later(self, seconds: float) -> None:
+        # One thing at a time, also when the connection is lost and found in the meantime.
+        self._pausing = True
+        asyncio.get_running_loop().call_later(seconds, self._paused)
+
+    def _paused(self) -> None:
+        self._pausing = False
+        if self._transport is not None:
+            self._go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport, self._heard = None, b""
@@ -65,14 +81,12 @@ class Caller(asyncio.Protocol):
 
     def again(self) -> None:
         """The same request, a moment later."""
-        assert self._awaited is not None
-        kind, request, _ = self._awaited
-        asyncio.get_running_loop().call_later(PAUSE, self._send, kind, request)
+        self._later(PAUSE)
 
     def rest(self, seconds: float) -> None:
         """Begin again after a while."""
         self._awaited = None
-        asyncio.get_running_loop().call_later(seconds, self.begin)
+        self._later(seconds)
 
     def data_received(self, data: bytes) -> None:
         self._heard += data

@@ -251,6 +251,7 @@ def test_every_page_and_state(house: House, browser: Browser, size: str) -> None
     found: list[str] = []
     for name, steps in STATES.items():
         steps(page, house)
+        page.wait_for_load_state("load")  # with its stylesheet
         if not watched.fits():
             found.append(f"{name} sticks out: {watched.sticking_out()}")
         found += [f"{name} squeezes {text}" for text in watched.squeezed()]

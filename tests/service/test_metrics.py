@@ -114,3 +114,11 @@ def test_a_secret_that_is_none(tmp_path: Path, text: str, capsys: pytest.Capture
 def test_health_and_readiness(service: Service) -> None:
     assert service.call("GET", "/health").json()["status"] == "ok"
     assert service.call("GET", "/ready").json() == {"status": "ready"}
+
+
+def test_no_collector_of_the_machine_is_told_of_requests(service: Service) -> None:
+    # Newer frameworks would describe every request, addresses with the secrets of view links included.
+    telemetry = getattr(service.app, "_native_telemetry", None)
+    if telemetry is None:
+        pytest.skip("This framework has no telemetry of its own.")
+    assert not telemetry.enabled()

@@ -394,3 +394,24 @@ def test_design_is_shown(service: Service) -> None:
     page = words(service.browser("viewer").get("/trials/dose"))
     assert "follow up 30d" in page
     assert "released by the clock" in page
+
+
+def test_a_comparison_with_control_from_plan_to_review(service: Service) -> None:
+    """The plan page asks for control, carries it over, and the review reads both promises back."""
+    browser = service.browser("admin")
+    question = "arms=5mg%0Aplacebo&control=placebo&difference=0.2&base=0.3&delta=0.1&algorithm=evidence&step=20"
+    for _ in range(100):
+        page = browser.get(f"/plan/result?{question}")
+        if "participants on average" in words(page):
+            break
+        time.sleep(0.01)
+    assert "Is any arm better than placebo?" in words(page)
+    assert "takes the fixed design with the same promise" in words(page)
+    assert "regime" not in words(page)
+    assert "&amp;control=placebo" in page.text
+    assert "The control arm is" in words(browser.get(f"/plan/result?{question}".replace("l=placebo", "l=water")))
+    fields = {"name": "c", "arms": "5mg\nplacebo", "control": "placebo", "difference": "-0.2", "delta_none": "0.2"}
+    read = send(browser, "/new-trial", **fields)
+    assert "5mg is compared with placebo, the control." in words(read)
+    assert "With probability at most 0.2 the answer is none although one arm is at least as good" in words(read)
+    assert "needs one other than 0" in words(send(browser, "/new-trial", **fields | {"difference": "0"}))

@@ -137,12 +137,12 @@ class Watcher(Torn):
         if self._end.is_set():
             self.finish()
             return
-        self._trial = self.heard.trial()
-        self.get("status", f"/api/v1/trials/{self._trial}/status", self._token)
+        trial = self.heard.trial()
+        self.get(trial, f"/api/v1/trials/{trial}/status", self._token)
 
     def answered(self, kind: str, status: int, body: bytes, seconds: float) -> None:
         if status == 200:
-            note(self.heard, self._trial, json.loads(body)["releases"])
+            note(self.heard, kind, json.loads(body)["releases"])
         self.rest(0.05)
 
 

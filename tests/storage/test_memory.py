@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bestarm.storage.contract import Store
-from bestarm.storage.memory import MemoryStore
+from bestarm.storage import spill
+from bestarm.storage.contract import Assignment, Store
+from bestarm.storage.memory import MemoryBooks, MemoryStore
 from tests.storage.test_contract import (
     KEY,
     note,
@@ -44,3 +45,22 @@ def store() -> Iterator[Store]:
         writing.replace_state({"x": b"12345678", "y": b"abc"})
     yield store
     store.close()
+
+
+def test_books_that_spill_are_books_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spill, "AT_HAND", 3)
+    spilling, memory = spill.SpillingBooks(), MemoryBooks()
+    for books in (spilling, memory):
+        for number in range(1, 12):
+            books.save_assignment(Assignment(number, f"s{number % 4}", 0, 1, at=number, outcome="1/3", value=2**40))
+        moved = books.assignment(2)
+        assert moved is not None
+        moved.subject, moved.state = "s3", "told"
+        books.save_assignment(moved)
+        books.save_assignment(Assignment(12, "garbled", 2**70, 1, at=0))  # no database takes this number
+    assert len(spilling.assignments) < 6
+    for subject in ("s0", "s1", "s2", "s3", "nobody"):
+        assert spilling.held_by(subject) == memory.held_by(subject)
+    assert [spilling.assignment(n) for n in range(14)] == [memory.assignment(n) for n in range(14)]
+    assert list(spilling.all_assignments()) == [memory.assignments[n] for n in sorted(memory.assignments)]
+    spilling.close()

@@ -19,7 +19,7 @@ from bestarm.cli.options import (
     Withdrawal,
     whole_option,
 )
-from bestarm.cli.output import emit_json, progress_bar, say, show_table, tell
+from bestarm.cli.output import caution, emit_json, progress_bar, say, show_table, tell
 from bestarm.cli.simulate import say_if_compiling
 from bestarm.errors import InputError
 
@@ -88,6 +88,7 @@ def replay(
             jobs=jobs,
             progress=progress,
         )
+    caution(list(found.warnings))
     if figure is not None:
         from bestarm.files import replacing
 

@@ -89,23 +89,33 @@ class Halves:
             found = {row.assignment: row for row in connection.execute(rows)}
             if any(one not in found for one in wanted):
                 raise InputError("Not everybody's half is here; ask whose are.")
-            sums = self._added([found[one] for one in wanted])
+            sums = added_up([found[one] for one in wanted])
             entry = {"trial": self._trial, "stage": stage, "assignments": json.dumps(wanted), "sums": json.dumps(sums)}
             connection.execute(sa.insert(schema.half_sums), entry)
         return sums
 
-    def _added(self, rows: list[sa.Row[tuple[object, ...]]]) -> list[int]:
-        said = {(row.people, row.epsilon, len(json.loads(row.half))) for row in rows}
-        if len(said) != 1:
-            raise InputError("There is nobody to add up, or people were told different things about their stage.")
-        ((people, epsilon, count),) = said
-        if not LEAST_SHARE * people <= len(rows) <= people:
-            raise InputError(f"{len(rows)} of {people} planned people sent halves; at least half of them are added up.")
-        missing = Fraction(people - len(rows), 2 * people)
-        rest = [rest_of_noise(kept(epsilon, "epsilon"), missing) for _ in range(count)]
-        columns = zip(*(json.loads(row.half) for row in rows), strict=True)
-        return [(sum(column) + noise) % MODULUS for column, noise in zip(columns, rest, strict=True)]
-
     def _answer(self, connection: sa.Connection, stage: int) -> sa.Row[tuple[object, ...]] | None:
         query = sa.select(schema.half_sums).where(_sums.trial == self._trial, _sums.stage == stage)
         return connection.execute(query).first()
+
+
+class HalfRow(Protocol):
+    """A row of the table of halves, as far as it is added up."""
+
+    people: int
+    epsilon: str
+    half: str
+
+
+def added_up(rows: Sequence[HalfRow]) -> list[int]:
+    """The sums of these halves, and with them half of the noise that those who are missing would have added."""
+    said = {(row.people, row.epsilon, len(json.loads(row.half))) for row in rows}
+    if len(said) != 1:
+        raise InputError("There is nobody to add up, or people were told different things about their stage.")
+    ((people, epsilon, count),) = said
+    if not LEAST_SHARE * people <= len(rows) <= people:
+        raise InputError(f"{len(rows)} of {people} planned people sent halves; at least half of them are added up.")
+    missing = Fraction(people - len(rows), 2 * people)
+    rest = [rest_of_noise(kept(epsilon, "epsilon"), missing) for _ in range(count)]
+    columns = zip(*(json.loads(row.half) for row in rows), strict=True)
+    return [(sum(column) + noise) % MODULUS for column, noise in zip(columns, rest, strict=True)]

@@ -137,6 +137,8 @@ class Plan:
     """The design that was planned, as exact text."""
     scenarios: OperatingCharacteristics | None
     """The operating characteristics, if they were asked for."""
+    warnings: tuple[str, ...]
+    """What is allowed, but odd enough to be thought over before anything is frozen."""
 
     @property
     def private(self) -> bool:
@@ -290,6 +292,7 @@ def answer(question: Question, *, jobs: int = 1, progress: Callable[[int, int], 
         life=question.life.describe(),
         design=design.to_json(),
         scenarios=characteristics,
+        warnings=tuple(question.warnings()),
         **afforded,
         **_statistics(own, question),
     )

@@ -66,6 +66,8 @@ class Replay:
     """Share of replays that recommended each arm."""
     within_difference: float
     """Share of replays that recommended the arm that did best in the file, or one within the difference of it."""
+    warnings: tuple[str, ...]
+    """What is allowed, but odd about the design."""
     samples: IntArray
     """People of each replay."""
 
@@ -193,6 +195,7 @@ def replay(
         fixed_people_nonprivate=plain,
         recommended={label: float((results.recommended == k).mean()) for k, label in enumerate(recorded.labels)},
         within_difference=summary.within_difference,
+        warnings=tuple(question.design.warnings()),
         samples=results.samples,
     )
 

@@ -40,7 +40,8 @@ def in_words(plan: Plan) -> list[str]:
 
 def in_html(plan: Plan) -> str:
     """The plan as a notebook shows it: the paragraphs, this design beside the others, and what privacy costs."""
-    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in in_words(plan))
+    odd = [f"Mind: {warning}" for warning in plan.warnings]
+    paragraphs = "".join(f"<p>{escape(text)}</p>" for text in [*odd, *in_words(plan)])
     own = [("this design", plan.expected_samples, plan.p90_samples, plan.expected_days)]
     others = [(one.name, one.expected_samples, one.most_samples, one.expected_days) for one in plan.alternatives]
     beside = _table(

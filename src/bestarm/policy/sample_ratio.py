@@ -45,25 +45,40 @@ class SampleRatio(NamedTuple):
     """False is an alarm."""
 
 
-def sample_ratio(stages: Sequence[StageCounts], alarm: float = ALARM) -> SampleRatio:
-    """Check all stages in the order in which they opened; the last ones may still be open.
+class CoinWatch:
+    """The check as it stands after some stages, in the order in which they opened; a copy of it can go on by itself."""
 
-    Takes the worst moment among the ends of stages and now, so that an alarm is not forgotten.
-    """
-    worst = 0.0
-    wealth: FloatArray | None = None
-    for stage in stages:
+    def __init__(self) -> None:
+        self._wealth: FloatArray | None = None
+        self._worst = 0.0
+        self._impossible = False
+
+    def add(self, stage: StageCounts) -> None:
+        """Go on with the next stage; the last ones may still be open."""
         weights, people = _checked(stage)
-        if wealth is None:
-            wealth = np.zeros((weights.size, len(LOG_TILTS)))
+        wealth = np.zeros((weights.size, len(LOG_TILTS))) if self._wealth is None else self._wealth
         if weights.size != wealth.shape[0]:
             raise InputError(f"A stage has {weights.size} arms, but those before it have {wealth.shape[0]}.")
         if np.any(people[weights == 0.0] > 0):
+            self._impossible = True
+        else:
+            self._wealth = wealth + stage_evidence(weights, people)
+            self._worst = max(self._worst, average(self._wealth))
+
+    def result(self, alarm: float = ALARM) -> SampleRatio:
+        """The outcome: the worst moment among the ends of stages and now, so that an alarm is not forgotten."""
+        if self._impossible:
             return SampleRatio(0.0, ok=False)
-        wealth += stage_evidence(weights, people)
-        worst = max(worst, average(wealth))
-    p_value = math.exp(-worst)
-    return SampleRatio(p_value, ok=p_value > alarm)
+        p_value = math.exp(-self._worst)
+        return SampleRatio(p_value, ok=p_value > alarm)
+
+
+def sample_ratio(stages: Sequence[StageCounts], alarm: float = ALARM) -> SampleRatio:
+    """Check all stages in the order in which they opened; the last ones may still be open."""
+    watch = CoinWatch()
+    for stage in stages:
+        watch.add(stage)
+    return watch.result(alarm)
 
 
 def stage_evidence(weights: FloatArray, people: FloatArray) -> FloatArray:

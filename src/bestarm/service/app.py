@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -38,6 +39,10 @@ from bestarm.storage.contract import Store
 log = logging.getLogger("bestarm.service")
 
 STATIC = Path(__file__).parent / "static"
+NOTHING_SENT: dict[str, Any] = {
+    "telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+}
+"""Newer frameworks describe requests, addresses and all, to whatever collector a machine has: ours hold secrets."""
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 ABOUT = (
     "Trials that find the best of several options with proven privacy. Outcomes go in and never come out; what is "
@@ -81,6 +86,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        **NOTHING_SENT,
     )
     app.state.trials = trials
     app.state.hooks = hooks

@@ -35,6 +35,8 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
+DRESS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
 
 class Outermost:
     """The outermost layer of the application."""
@@ -88,7 +90,7 @@ class Outermost:
 
 def _dress(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     present = {name.lower() for name, _ in headers}
-    return headers + [(n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in present]
+    return headers + [header for header in DRESS if header[0] not in present]
 
 
 def _served(scope: Scope) -> str:

@@ -93,21 +93,22 @@ def batch_by_batch(
                     arm = toss(rng, weights)
             else:
                 check_arm(arm, per_arm.size)
-            if arm != SEVERAL:
-                weights[:] = 0.0
-                weights[arm] = 1.0
-            for one in range(per_arm.size):
-                if weights[one] > 0.0 and (record.assigned[one] == record.places[one]):
-                    open_batch(record, one, checked_size(size(state, constants, one)))
+            # Mostly a single arm recruits; then nothing has to be asked of the others.
+            first, last = (0, per_arm.size) if arm == SEVERAL else (arm, arm + 1)
             most = min(max_samples - people, world.longest_step) if holds else 1
-            for one in range(per_arm.size):
-                if weights[one] > 0.0:
+            for one in range(first, last):
+                if arm != SEVERAL or weights[one] > 0.0:
+                    if record.assigned[one] == record.places[one]:
+                        open_batch(record, one, checked_size(size(state, constants, one)))
                     most = min(most, record.places[one] - record.assigned[one])
             begin = coming
             step, now, coming = come(rng, world.clock, coming, due, most)
-            split(rng, record, weights, step, drawn)
+            if arm == SEVERAL:
+                split(rng, record, weights, step, drawn)
+            else:
+                drawn[arm] = step
             people += step
-            for one in range(per_arm.size):
+            for one in range(first, last):
                 if drawn[one] > 0:
                     assign(record, one, drawn[one])
                     assigned(state, constants, one, drawn[one])

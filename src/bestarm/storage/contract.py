@@ -182,6 +182,9 @@ class Books(ABC):
     def tally(self, stage: int, arm: int) -> Tally | None:
         """An arm's people in a stage; None while there are none."""
 
+    def foresee(self, subjects: Sequence[str]) -> None:  # noqa: B027  # most need not
+        """These subjects are going to be asked for: where that helps, they are looked for all at once."""
+
     @abstractmethod
     def save_assignment(self, assignment: Assignment) -> None:
         """Keep a new or changed assignment."""
@@ -235,6 +238,10 @@ class Reading(Books):
     @abstractmethod
     def assignments(self) -> Iterator[Assignment]:
         """All assignments by number."""
+
+    @abstractmethod
+    def open_in(self, stage: int) -> Iterator[Assignment]:
+        """The assignments of a stage whose outcomes are awaited, by number; costs what they are, not what others."""
 
     @abstractmethod
     def stages(self) -> Iterator[Stage]:

@@ -8,7 +8,7 @@ events it appended. So several requests share one transaction, and one that is r
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -29,7 +29,7 @@ def twin(row: Row) -> Row:
     return copied
 
 
-class Rows:
+class RowsByKey:
     """Rows by their keys."""
 
     __slots__ = ("assignments", "positions", "stages", "subjects", "tallies")
@@ -43,7 +43,7 @@ class Rows:
         self.subjects: dict[str, set[int]] = {}
         """Assignments that a subject got in this block; it may have lost one since."""
 
-    def enter(self, other: Rows) -> None:
+    def enter(self, other: RowsByKey) -> None:
         """Take over these rows, but not who got them."""
         self.assignments.update(other.assignments)
         self.tallies.update(other.tallies)
@@ -65,7 +65,7 @@ class Known:
     public_seq: int
     public_head: str
     book: Book
-    rows: Rows = field(default_factory=Rows)
+    rows: RowsByKey = field(default_factory=RowsByKey)
 
     def trim(self) -> None:
         """Forget rows, if there are many: nothing in memory grows with the trial."""
@@ -86,13 +86,15 @@ class Drafting(Writing):
         self.public_seq, self.public_head = known.public_seq, known.public_head
         self.book = known.book
         self.known = known
-        self.changed = Rows()
+        self.changed = RowsByKey()
         """What the parts that succeeded have changed."""
         self.log: list[Event] = []
         self.arrays: dict[str, bytes] = {}
         self.layout: dict[str, bytes] | None = None
-        self._drafts = Rows()
-        self._saved = Rows()
+        self._drafts = RowsByKey()
+        self._saved = RowsByKey()
+        self._foreseen: dict[str, list[Assignment]] = {}
+        """Of subjects that were looked for at once: their assignments as the store has them."""
 
     @abstractmethod
     def _read_assignment(self, number: int) -> Assignment | None:
@@ -128,11 +130,19 @@ class Drafting(Writing):
     def held_by(self, subject: str) -> list[Assignment]:
         rows = self.known.rows.assignments
         numbers = self.changed.subjects.get(subject, set()) | self._saved.subjects.get(subject, set())
-        for one in self._read_held(subject):
+        foreseen = self._foreseen.get(subject)
+        if foreseen is None:
+            foreseen = self._read_held(subject)
+        for one in foreseen:
             rows.setdefault(one.number, one)
             numbers.add(one.number)
         held = (self.assignment(number) for number in sorted(numbers))
         return [one for one in held if one is not None and one.subject == subject]
+
+    def foresee(self, subjects: Sequence[str]) -> None:
+        self._foreseen = {subject: [] for subject in subjects}
+        for one in self.held_by_any(subjects):
+            self._foreseen[one.subject].append(one)
 
     def stage(self, number: int) -> Stage | None:
         draft = self._drafts.stages.get(number)
@@ -204,7 +214,7 @@ class Drafting(Writing):
             self.seq, self.head, self.public_seq, self.public_head = heads
             del self.log[events:]
             self.book, self.arrays, self.layout = book, arrays, layout
-            self._drafts, self._saved = Rows(), Rows()
+            self._drafts, self._saved = RowsByKey(), RowsByKey()
             raise
         self.accept()
 
@@ -216,8 +226,8 @@ class Drafting(Writing):
             self.changed.enter(saved)
             for subject, numbers in saved.subjects.items():
                 self.changed.subjects.setdefault(subject, set()).update(numbers)
-            self._saved = Rows()
-        self._drafts = Rows()
+            self._saved = RowsByKey()
+        self._drafts = RowsByKey()
 
     def settled(self) -> Known:
         """The trial as this block leaves it, for the next one."""

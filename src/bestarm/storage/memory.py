@@ -129,6 +129,9 @@ class MemoryReading(Reading):
     def assignments(self) -> Iterator[Assignment]:
         return (copy(kept) for _, kept in sorted(self._kept.books.assignments.items()))
 
+    def open_in(self, stage: int) -> Iterator[Assignment]:
+        return (one for one in self.assignments() if one.stage == stage and one.state == "open")
+
     def stages(self) -> Iterator[Stage]:
         return (copy(kept) for _, kept in sorted(self._kept.books.stages.items()))
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bestarm.errors import OperationError
 
-NEWEST: Final = "0006"
+NEWEST: Final = "0007"
 """The last revision in migrations/versions."""
 
 

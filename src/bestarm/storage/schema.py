@@ -55,6 +55,15 @@ assignments: Final = sa.Table(
     sa.Index("assignments_by_subject", "trial", "subject"),
 )
 
+_awaited: Final = sa.text("state = 'open'")
+open_assignments: Final = sa.Index(
+    "assignments_open",
+    *(assignments.c[name] for name in ("trial", "stage", "number")),
+    sqlite_where=_awaited,
+    postgresql_where=_awaited,
+)
+"""Whose outcomes are awaited, by stage."""
+
 stages: Final = sa.Table(
     "stages",
     metadata,

@@ -110,6 +110,9 @@ class SQLReading(Reading):
     def assignments(self) -> Iterator[Assignment]:
         return (Assignment(*row) for row in self._link.stream(self._link.statements.all_assignments, self._id))
 
+    def open_in(self, stage: int) -> Iterator[Assignment]:
+        return (Assignment(*row) for row in self._link.stream(self._link.statements.open_in, self._id, stage))
+
     def stages(self) -> Iterator[Stage]:
         return map(stage_from, self._link.stream(self._link.statements.all_stages, self._id))
 

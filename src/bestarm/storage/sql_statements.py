@@ -63,6 +63,10 @@ class Statements:
         self.state = self._select("state", ("array", "bytes"), ("trial",))
         self.events = self._select("events", EVENT_COLUMNS, ("trial",)) + f' AND "seq" > {mark} ORDER BY "seq"'
         self.all_assignments = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + ' ORDER BY "number"'
+        self.open_in = (
+            self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "stage"))
+            + ' AND "state" = \'open\' ORDER BY "number"'
+        )
         self.all_stages = self._select("stages", STAGE_COLUMNS, ("trial",)) + ' ORDER BY "number"'
         self.all_tallies = self._select("tallies", TALLY_COLUMNS, ("trial",)) + ' ORDER BY "stage", "arm"'
         self.add_trial = self._insert("trials", TRIAL_COLUMNS[1:])

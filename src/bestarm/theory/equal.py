@@ -2,7 +2,7 @@
 
 Against rival b a person on the best arm and one on b earn W_b(1, 1) together, so b is out after D_b = 1/W_b(1, 1) such
 pairs for every nat; the best arm goes on until the last rival is out. The bound on the expected number of people
-(docs/evidence-proof.md, Theorem 4) is in this time.
+(docs/evidence-proof.md, Theorem 5) is in this time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the coins say beside the verdict: whether they fell as announced, and how far the leader is ahead of others.
-
-Both follow from public numbers alone: the weights and sizes of stages, and their releases.
-"""
+"""How far the leader is ahead of others, from public numbers alone: the weights and sizes of stages, their releases."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from dataclasses import dataclass
 
 from bestarm.design import Design
 from bestarm.policy.differences import DifferenceInterval, StageRelease, difference_intervals, pair_interval
-from bestarm.policy.sample_ratio import SampleRatio, StageCounts, sample_ratio
 
 
 @dataclass(frozen=True)
@@ -35,11 +31,6 @@ class Difference:
     rival: int
     low: float
     high: float
-
-
-def coins_of(stages: Sequence[StageFigures]) -> SampleRatio:
-    """Whether people came to the arms in the announced proportions, at all times so far."""
-    return sample_ratio([StageCounts(stage.weights, stage.sizes) for stage in stages])
 
 
 def differences_of(design: Design, stages: Sequence[StageFigures], leader: int) -> list[Difference]:

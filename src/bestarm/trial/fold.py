@@ -124,9 +124,13 @@ class Fold:
 
     def next_to_release(self) -> Stage:
         """The stage whose turn it is."""
-        stage = self.books.stage_at(self.book.released)
+        return self.stage_at(self.book.released)
+
+    def stage_at(self, position: int) -> Stage:
+        """The stage at this place in the order of release, which has to be there."""
+        stage = self.books.stage_at(position)
         if stage is None:
-            raise OperationError(f"The books lack the stage whose turn is {self.book.released}; run verify.")
+            raise OperationError(f"The books lack the stage whose turn is {position}; run verify.")
         return stage
 
     def may_release(self, stage: Stage) -> bool:

@@ -8,26 +8,24 @@ from typing import Final
 from bestarm.exact import text_of
 from bestarm.policy.algorithm import Standing
 from bestarm.policy.record import FloatArray
-from bestarm.storage.contract import Assignment, Book, Stage, TrialState
+from bestarm.storage.contract import Assignment, Book, TrialState
 from bestarm.trial.answers import Part, State, Verdict
-from bestarm.trial.comparisons import StageFigures, coins_of, differences_of
-from bestarm.trial.estimates import estimates_of
 from bestarm.trial.fold import Fold, Rules
-from bestarm.trial.public import PublicView, Released, StageView
+from bestarm.trial.history import History
+from bestarm.trial.public import PublicView, StageView
 
 STATES: Final[dict[TrialState, State]] = {"open": "recruiting", "paused": "paused", "stopped": "stopped"}
 
 
-def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
-    """The public view of a trial at one moment, with all its stages by number."""
+def public_view(name: str, fold: Fold, history: History) -> PublicView:
+    """The public view of a trial at one moment; `history` holds what is known of its releases, and gets the rest."""
     rules = fold.rules
-    releases = released(rules, fold, stages)
+    history.read(fold)
     weights = None if fold.book.state != "open" else fold.recruiting()
     state = STATES[fold.book.state]
     if state == "recruiting" and (weights is None or fold.full):
         state, weights = "waiting", None
     standings = [] if rules.algorithm.standings is None else rules.algorithm.standings(fold.state, rules.constants)
-    figures = stage_figures(fold, stages) if fold.course.foreseen else []
     return PublicView(
         name=name,
         design=rules.design,
@@ -38,12 +36,12 @@ def public_view(name: str, fold: Fold, stages: list[Stage]) -> PublicView:
         relabelled=fold.book.relabelled,
         withdrawn=withdrawn_publicly(fold),
         began=fold.book.began,
-        releases=releases,
-        estimates=estimates_of(rules.design, releases),
+        releases=list(history.releases),
+        estimates=history.estimates(fold),
         standings=standings,
-        differences=differences_of(rules.design, figures, leader_of(standings)) if standings else [],
+        differences=history.differences(fold, leader_of(standings)) if standings and fold.course.foreseen else [],
         by_coins=fold.course.foreseen,
-        coins=coins_of(figures) if figures else None,
+        coins=history.coins(fold),
         explanation=rules.explained(fold.state),
         verdict=verdict_of(rules, fold.book),
         caveat=rules.algorithm.caveat,
@@ -70,40 +68,6 @@ def withdrawn_publicly(fold: Fold) -> int | None:
         return None
     refilled = fold.book.people - sum(fold.course.assigned)
     return refilled + len(fold.book.vacant)
-
-
-def released(rules: Rules, fold: Fold, stages: list[Stage]) -> list[Released]:
-    """Every release so far, in the order in which they were made."""
-    found = []
-    closed = [stage for stage in stages if stage.releases is not None]
-    for stage in sorted(closed, key=lambda stage: stage.position or 0):
-        sizes, voids = fold.sizes(stage), fold.voids(stage)
-        at, terms = stage.released_at or 0, stage.terms or {}
-        values = [value / rules.grid for value in stage.releases or []]
-        if stage.difference:
-            arms = (stage.champion, *(arm for arm in stage.arms if arm != stage.champion))
-            pair, voided = tuple(sizes[arm] for arm in arms), tuple(voids[arm] for arm in arms)
-            found.append(Released(stage.number, "difference", arms, pair, voided, values[0], at, terms))
-        else:
-            for arm, value in zip(stage.arms, values, strict=True):
-                found.append(Released(stage.number, "sum", (arm,), (sizes[arm],), (voids[arm],), value, at, terms))
-    return found
-
-
-def stage_figures(fold: Fold, stages: list[Stage]) -> list[StageFigures]:
-    """Every stage in public numbers, in the order in which they opened."""
-    grid = fold.rules.grid
-    return [
-        StageFigures(
-            stage.weights,
-            fold.sizes(stage),
-            stage.champion,
-            stage.difference,
-            None if stage.releases is None else [value / grid for value in stage.releases],
-            (0,) * len(stage.weights) if stage.releases is None else tuple(fold.voids(stage)),
-        )
-        for stage in stages
-    ]
 
 
 def leader_of(standings: list[Standing]) -> int:

@@ -2,7 +2,7 @@
 
 On disk the state is a snapshot, taken whenever a stage opens, closes or is released, and beside it stands the number of
 the event it was taken after. Between two snapshots people join stages and nothing else changes the state, so whoever
-reads it lets those of the events since then join; there are at most LONGEST_TAIL.
+reads it lets those join who came since then. After LONGEST_TAIL events there is another snapshot in any case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 TAKEN_AFTER: Final = "@seq"
 """Where, among the arrays, the number of the last event in them is kept. A store without it has the latest state."""
 LONGEST_TAIL: Final = 100
-"""People who may have joined since the last snapshot."""
+"""Events since the last snapshot after which the next request takes another one."""
 
 
 def named_arrays(state: Any, prefix: str = "") -> Iterator[tuple[str, Array]]:
@@ -86,18 +86,20 @@ class KeptState:
             self._snapshot = self._taken(reading.seq)
         else:
             self._snapshot = self._on_disk = saved | {TAKEN_AFTER: taken_after}
-            for event in reading.events(after=_whole(taken_after)):
+            self._taken_after = _whole(taken_after)
+            for event in reading.events(after=self._taken_after):
                 if event.kind == "assigned" and not event.body["replacing"]:
                     self._tail.append(event.body["arm"])
                     self._join(event.body["arm"])
 
     def _taken(self, seq: int) -> dict[str, bytes]:
+        self._taken_after = seq
         return {name: array.tobytes() for name, array in self._arrays} | {TAKEN_AFTER: b"%d" % seq}
 
     def follow(self, fold: Fold, seq: int) -> None:
         """Remember what a request that succeeded did to the state; `seq` is the last event."""
         self._tail += fold.joined
-        if fold.turned or len(self._tail) > LONGEST_TAIL:
+        if fold.turned or seq - self._taken_after > LONGEST_TAIL:
             self._tail.clear()
             self._snapshot = self._taken(seq)
 

@@ -109,8 +109,8 @@ class PublicView:
         return self.design.arms
 
 
-def status_of(view: PublicView) -> Status:
-    """Where the trial stands."""
+def status_of(view: PublicView, with_releases: bool = True) -> Status:
+    """Where the trial stands; without its releases for whoever has them already."""
     labels = view.labels
     return Status(
         trial=view.name,
@@ -121,7 +121,7 @@ def status_of(view: PublicView) -> Status:
         relabelled=view.relabelled,
         withdrawn=view.withdrawn,
         began=view.began,
-        releases=tuple(releases_of(view)),
+        releases=tuple(releases_of(view)) if with_releases else (),
         estimates=tuple(ArmEstimate(labels[e.arm], e.mean, e.low, e.high) for e in view.estimates),
         evidence=tuple(RivalEvidence(labels[s.rival], s.value, s.needed, claim_said(view, s)) for s in view.standings),
         differences=tuple(ArmDifference(labels[d.arm], labels[d.rival], d.low, d.high) for d in view.differences),
@@ -165,18 +165,20 @@ def stage_of(stage: StageView, labels: tuple[str, ...]) -> StageStatus:
 
 def releases_of(view: PublicView) -> list[Release]:
     """The releases in the order in which they were made."""
-    return [
-        Release(
-            stage=r.stage,
-            kind=r.kind,
-            arms=tuple(view.labels[arm] for arm in r.arms),
-            sizes=r.sizes,
-            voided=r.voided,
-            value=value_in_units(view.design, r),
-            epsilon=_number(r.terms.get("epsilon")),
-        )
-        for r in view.releases
-    ]
+    return [release_of(view.design, released) for released in view.releases]
+
+
+def release_of(design: Design, released: Released) -> Release:
+    """One release with the arms' names and in the outcome's own units."""
+    return Release(
+        stage=released.stage,
+        kind=released.kind,
+        arms=tuple(design.arms[arm] for arm in released.arms),
+        sizes=released.sizes,
+        voided=released.voided,
+        value=value_in_units(design, released),
+        epsilon=_number(released.terms.get("epsilon")),
+    )
 
 
 def people_released(view: PublicView) -> list[int]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import merge
 from itertools import islice
 from typing import Final
 
 from bestarm.codes import another_number, code_of, slips_of
-from bestarm.storage.contract import Assignment, Reading
+from bestarm.storage.contract import Assignment, Reading, Stage
 from bestarm.trial import identity
 from bestarm.trial.answers import Gathering, HeldAssignment, HoldUp, OpenAssignment, StaffStatus
 from bestarm.trial.fold import HOUR, Fold
@@ -74,15 +75,18 @@ class Staff:
             voidable=fold.may_void(assignment, self.at) is None,
         )
 
-    def awaited(self) -> list[OpenAssignment]:
-        """Outcomes that are missing, the most urgent first: what holds a release up, then what is due first, then what
-        is oldest. Once its stage is released an outcome is awaited no more."""
-        found = [self._open(one) for one in self._unresolved()]
-        return sorted(found, key=lambda one: (not one.holds_up, one.due_at or one.assigned_at))
+    def awaited(self) -> Iterator[OpenAssignment]:
+        """Outcomes that are missing, the most urgent first: what holds a release up, then what is due first, which is
+        what is oldest. Once its stage is released an outcome is awaited no more."""
+        stages = list(self._unreleased())
+        for waits in (True, False):
+            numbers = [stage.number for stage in stages if self._waits(stage) is waits]
+            for assignment in merge(*map(self.reading.open_in, numbers), key=lambda one: one.number):
+                yield self._open(assignment, waits)
 
     def status(self) -> StaffStatus:
         """What there is to do."""
-        awaited = self.awaited()
+        awaited = list(self.awaited())
         return StaffStatus(len(awaited), tuple(one.id for one in awaited if one.overdue), self.hold_up())
 
     def hold_up(self) -> HoldUp | None:
@@ -94,7 +98,7 @@ class Staff:
         if book.state == "stopped" or self.fold.rules.follow_up is not None or book.released >= book.closed:
             return None
         stage = self.fold.next_to_release()
-        missing = [one for one in self._unresolved() if one.stage == stage.number]
+        missing = list(self.reading.open_in(stage.number))
         if not missing:
             return None
         named = tuple(identity.assignment_id(self.reading.key, one.number) for one in missing[:MOST_NAMED])
@@ -106,19 +110,23 @@ class Staff:
         stage = self.fold.gatherable(self.at)
         if stage is None:
             return None
-        here = [one for one in self.reading.assignments() if one.stage == stage.number and one.state == "open"]
+        here = self.reading.open_in(stage.number)
         ids = tuple(identity.assignment_id(self.reading.key, one.number) for one in here)
         return Gathering(stage.number, stage.planned, ids, due=self.fold.due_at(stage) is not None)
 
-    def _unresolved(self) -> Iterator[Assignment]:
-        if self.fold.book.state == "stopped":
+    def _unreleased(self) -> Iterator[Stage]:
+        # Those that take people, and those that are closed and wait for their release.
+        book = self.fold.book
+        if book.state == "stopped":
             return
-        for one in self.reading.assignments():
-            if one.state == "open" and self.fold.expect_stage(one.stage).releases is None:
-                yield one
+        yield from map(self.fold.expect_stage, sorted(set(book.filling.values())))
+        yield from map(self.fold.stage_at, range(book.released, book.closed))
 
-    def _open(self, one: Assignment) -> OpenAssignment:
-        waits = self.fold.rules.follow_up is None and self.fold.expect_stage(one.stage).size is not None
+    def _waits(self, stage: Stage) -> bool:
+        # Whether its release waits for outcomes: it takes nobody any more, and no clock runs.
+        return self.fold.rules.follow_up is None and stage.size is not None
+
+    def _open(self, one: Assignment, waits: bool) -> OpenAssignment:
         return OpenAssignment(
             id=identity.assignment_id(self.reading.key, one.number),
             arm=self.fold.rules.design.arms[one.arm],

@@ -23,15 +23,14 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bestarm.errors import BestArmError
 from bestarm.storage.contract import Reading, Store, Writing
 from bestarm.trial.desk import Desk
-from bestarm.trial.fold import MICROSECONDS, Fold, Rules
+from bestarm.trial.fold import MICROSECONDS, Rules
 from bestarm.trial.policy_state import KeptState
 
 Answer = TypeVar("Answer")
@@ -163,18 +162,3 @@ class Transactions(ABC):
 
     def _now(self, reading: Reading) -> int:
         return max(int(self._clock() * MICROSECONDS), reading.book.at)
-
-    @contextmanager
-    def _seen(self) -> Iterator[tuple[Reading, Fold]]:
-        # What is shown includes every release whose time has come, so those are made first.
-        if self._rules.follow_up is not None:
-            with self._store.reading(self.name) as reading:
-                owed = self._fold(reading).owed(self._now(reading))
-            if owed is not None:
-                self.advance()
-        with self._store.reading(self.name) as reading:
-            yield reading, self._fold(reading)
-
-    def _fold(self, reading: Reading) -> Fold:
-        self._must_be_ours(reading)
-        return Fold(self._rules, reading, KeptState(self._rules, reading).state)

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +35,20 @@ from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
 from bestarm.trial.identity import Participant
 from bestarm.trial.places import opened
 from bestarm.trial.policy_state import to_bytes
-from bestarm.trial.public import PublicView, ledger_of, status_of
+from bestarm.trial.public import ledger_of
 from bestarm.trial.staff import Staff
 from bestarm.trial.telling import tell_all, tell_rows, without_conflict
-from bestarm.trial.transactions import Clock, Request, Transactions
+from bestarm.trial.transactions import Clock, Request
 from bestarm.trial.verify import key_mark, verify
+from bestarm.trial.views import Looks
 
 STAFF = "staff"
 """Who did it, when nobody says."""
+SEVERAL = 20
+"""More people than this are looked for at once when they are enrolled."""
 
 
-class Trial(Transactions, Tabled):
+class Trial(Looks, Tabled):
     """One trial in a store. `create` makes it; `open` finds it again, from any process that reaches the store."""
 
     def __init__(
@@ -136,7 +140,13 @@ class Trial(Transactions, Tabled):
     def asking(self, subjects: Any, actor: str = STAFF) -> Request[list[Asked]]:
         """The request that `ask_many` makes, to be heard with others in one transaction; see `together`."""
         stand_ins = [self._stand_in(subject) for subject in subjects_in(subjects)]
-        return Request(lambda desk: [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins])
+
+        def hear(desk: Desk) -> list[Asked]:
+            if len(stand_ins) > SEVERAL:
+                desk.fold.books.foresee(stand_ins)
+            return [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins]
+
+        return Request(hear)
 
     def tell(
         self,
@@ -260,17 +270,12 @@ class Trial(Transactions, Tabled):
     @property
     def verdict(self) -> Verdict | None:
         """How the trial ended; None while it runs."""
-        with self._seen() as (reading, _):
+        with self._seen() as reading:
             return outlook.verdict_of(self._rules, reading.book)
-
-    def view(self) -> PublicView:
-        """Everything that may be known about the trial."""
-        with self._seen() as (reading, fold):
-            return outlook.public_view(self.name, fold, list(reading.stages()))
 
     def status(self, staff: bool = False) -> dict[str, Any]:
         """The public state as plain data; for `staff` also what is not public: what holds releases up."""
-        shown = status_of(self.view()).to_json()
+        shown = self._public_status()
         return shown | {"staff": self.staff_status().to_json()} if staff else shown
 
     def ledger(self) -> dict[str, Any]:
@@ -279,15 +284,14 @@ class Trial(Transactions, Tabled):
 
     def report(self, out: str | Path) -> dict[str, str]:
         """Write the report (report.html, report.json) into a folder; the paths."""
-        with self._seen() as (reading, fold):
-            view, head = outlook.public_view(self.name, fold, list(reading.stages())), reading.public_head
+        with self._seen() as reading:
+            view, head = self._view(reading), reading.public_head
         return exchange.write_report(view, head, out)
 
     def export_public(self, out: str | Path) -> dict[str, str]:
         """Write everything public into a folder as CSV and JSON; the paths."""
-        with self._seen() as (reading, fold):
-            view = outlook.public_view(self.name, fold, list(reading.stages()))
-            return exchange.write_public(view, reading, out)
+        with self._seen() as reading:
+            return exchange.write_public(self._view(reading), reading, out)
 
     def export_confidential(self, out: str | Path) -> dict[str, str]:
         """Write every assignment with its outcome and the whole log into a folder: confidential. The paths."""
@@ -299,10 +303,11 @@ class Trial(Transactions, Tabled):
         rows = exchange.read_outcomes(path)
         return self._write(lambda desk: tell_rows(desk, self._number, rows, actor))
 
-    def open_assignments(self) -> list[OpenAssignment]:
-        """The assignments whose outcomes are awaited, the most urgent first; for staff."""
+    def open_assignments(self, start: int = 0, most: int | None = None) -> list[OpenAssignment]:
+        """The assignments whose outcomes are awaited, the most urgent first; for staff. Of a long list a page: `most`
+        of them at most, without the first `start`."""
         with self._for_staff() as staff:
-            return staff.awaited()
+            return list(islice(staff.awaited(), start, None if most is None else start + most))
 
     def staff_status(self) -> StaffStatus:
         """What staff have to do: how many outcomes are awaited, who is overdue, and what holds a release up."""
@@ -311,8 +316,8 @@ class Trial(Transactions, Tabled):
 
     @contextmanager
     def _for_staff(self) -> Iterator[Staff]:
-        with self._seen() as (reading, fold):
-            yield Staff(reading, fold, self._now(reading))
+        with self._seen() as reading:
+            yield Staff(reading, self._books(reading), self._now(reading))
 
     def delete(self) -> None:
         """Delete the trial with its log; only one that never enrolled anybody can be."""

@@ -14,8 +14,9 @@ import hashlib
 import hmac
 import math
 from collections.abc import Callable
-from dataclasses import asdict
+from contextlib import closing
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +28,7 @@ from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, AssignmentState, Reading, Stage
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
 from bestarm.storage.keys import Keys
-from bestarm.storage.memory import MemoryBooks
+from bestarm.storage.spill import SpillingBooks
 from bestarm.trial.answers import Misfit, Verification
 from bestarm.trial.desk import OURSELVES, in_fixed_order, may_gather
 from bestarm.trial.fold import APPLY, HOUR, Fold, Rules
@@ -63,7 +64,17 @@ def verify(
     rules: Rules, reading: Reading, keys: Keys, progress: Callable[[int, int], None] | None = None
 ) -> Verification:
     """Check the whole log and then the books; names every event that does not fit."""
-    books = MemoryBooks()
+    with closing(SpillingBooks()) as books:
+        return _verified(books, rules, reading, keys, progress)
+
+
+def _verified(
+    books: SpillingBooks,
+    rules: Rules,
+    reading: Reading,
+    keys: Keys,
+    progress: Callable[[int, int], None] | None,
+) -> Verification:
     recheck = Recheck(Fold(rules, books, rules.fresh_state()), reading.name, reading.key, keys)
     head = public_head = GENESIS
     count = public_count = 0
@@ -431,7 +442,7 @@ def check_verdict(fold: Fold, body: dict[str, Any], at: int) -> None:
         raise Wrong(f"The evidence speaks for {arm}.")
 
 
-def _books_differ(fold: Fold, books: MemoryBooks, reading: Reading, heads: tuple[str, int, str, int]) -> str | None:
+def _books_differ(fold: Fold, books: SpillingBooks, reading: Reading, heads: tuple[str, int, str, int]) -> str | None:
     if (reading.head, reading.seq, reading.public_head, reading.public_seq) != heads:
         return "The log does not end where the books say it does; events at its end are missing."
     if reading.design != fold.rules.design.to_json():
@@ -439,12 +450,12 @@ def _books_differ(fold: Fold, books: MemoryBooks, reading: Reading, heads: tuple
     if reading.book != books.book:
         return "The trial's numbers in the books differ from what the log gives."
     for what, rows, derived in (
-        ("assignments", reading.assignments(), books.assignments),
-        ("stages", reading.stages(), books.stages),
-        ("tallies", reading.tallies(), books.tallies),
+        ("assignments", reading.assignments(), books.all_assignments()),
+        ("stages", reading.stages(), (stage for _, stage in sorted(books.stages.items()))),
+        ("tallies", reading.tallies(), (tally for _, tally in sorted(books.tallies.items()))),
     ):
         try:
-            same = [asdict(row) for row in rows] == [asdict(row) for _, row in sorted(derived.items())]  # type: ignore[call-overload]
+            same = all(row == other for row, other in zip_longest(rows, derived))  # one by one: they may be many
         except UNREADABLE:
             same = False
         if not same:

@@ -25,6 +25,7 @@ from bestarm.trial.alike import read_json, same_files
 from bestarm.trial.answers import Misfit, Verification
 from bestarm.trial.exchange import CHAIN, public_texts
 from bestarm.trial.fold import MICROSECONDS, Fold, Rules
+from bestarm.trial.history import History
 from bestarm.trial.moments import moment
 from bestarm.trial.outlook import public_view
 from bestarm.trial.verify import (
@@ -118,7 +119,7 @@ def _file_faults(folder: Path, name: str, fold: PublicFold) -> list[str]:
     books = fold.books
     assert isinstance(books, MemoryBooks)
     try:
-        texts = public_texts(public_view(name, fold, list(books.stages.values())))
+        texts = public_texts(public_view(name, fold, History()))
     except UNREADABLE as error:
         return [f"What follows from the chain cannot be told: {type(error).__name__}."]
     found = []

@@ -15,12 +15,14 @@ import numpy as np
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import OUTCOME, Coins, PersonalCoins
 from bestarm.release.laws import LOCAL
+from bestarm.storage import events
 from bestarm.storage.contract import Assignment, Stage, Tally
 from bestarm.storage.events import PUBLIC_KINDS, EventKind
-from bestarm.trial import outlook, telling
+from bestarm.trial import history, telling
 from bestarm.trial import trial as trials
+from bestarm.trial.comparisons import StageFigures
 from bestarm.trial.desk import Desk
-from bestarm.trial.fold import APPLY, Fold, Rules
+from bestarm.trial.fold import APPLY, Fold
 from bestarm.trial.public import Released
 from tests.audit.planted import defect
 from tests.audit.planted.defect import Planted
@@ -99,16 +101,16 @@ def stops_on_the_exact_sum() -> Iterator[None]:
 @contextmanager
 def exact_sums_in_the_view() -> Iterator[None]:
     """The public view shows exact sums."""
-    honest = outlook.released
+    honest = history.released
 
-    def released(rules: Rules, fold: Fold, stages: list[Stage]) -> list[Released]:
+    def released(fold: Fold, stage: Stage, figures: StageFigures) -> list[Released]:
         shown = []
-        for one in honest(rules, fold, stages):
-            sums = [fold.tally_of(one.stage, arm).total / rules.grid for arm in one.arms]
+        for one in honest(fold, stage, figures):
+            sums = [fold.tally_of(one.stage, arm).total / fold.rules.grid for arm in one.arms]
             shown.append(replace(one, value=sums[0] - sum(sums[1:])))
         return shown
 
-    with patch.object(outlook, "released", released):
+    with patch.object(history, "released", released):
         yield
 
 
@@ -282,7 +284,7 @@ def times_of_reports() -> Iterator[None]:
 @contextmanager
 def head_of_the_full_chain() -> Iterator[None]:
     """Telling an outcome is a public event."""
-    with patch.object(trials, "PUBLIC_KINDS", PUBLIC_KINDS | {"told"}):
+    with patch.object(events, "PUBLIC_KINDS", PUBLIC_KINDS | {"told"}):
         yield
 
 

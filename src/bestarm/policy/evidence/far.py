@@ -5,7 +5,7 @@ trial has `far` times the people of its first stage, its stages become plain: al
 every arm's sum is released, and sizes grow a little slower than the people there are. A small share of each arm's
 wealth is then staked by a rule that can be followed on paper: the bet without a cap that grows fastest if the means are
 what the sums so far say. The rest is staked as always. The expected number of people is bounded by that share alone.
-(docs/evidence-proof.md: Theorem 4)
+(docs/evidence-proof.md: Theorem 5)
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def estimate(memory: Memory, arm: int) -> float:
     return min(max(mean, EDGE), 1.0 - EDGE)
 
 
-class Slopes(NamedTuple):
+class FarSlopes(NamedTuple):
     """Of a champion and a rival."""
 
     up: float
@@ -81,7 +81,7 @@ def pull(slope: float, m: float) -> float:
 
 
 @rule(inline=False)
-def fastest(high: float, low: float, champion: float, rival: float, most: float) -> Slopes:
+def fastest(high: float, low: float, champion: float, rival: float, most: float) -> FarSlopes:
     """The slopes up to `most` that grow fastest with means high > low and these two weights.
 
     They belong to the common mean m that is hardest to tell from the two, inf over m of champion d(high, m) + rival
@@ -89,11 +89,11 @@ def fastest(high: float, low: float, champion: float, rival: float, most: float)
     """
     bottom = log_odds(low)
     top = log_odds(high)
-    slopes = Slopes(0.0, 0.0)
+    slopes = FarSlopes(0.0, 0.0)
     for _ in range(HALVINGS):
         odds = 0.5 * (bottom + top)
         m = 1.0 / (1.0 + math.exp(-odds))
-        slopes = Slopes(min(log_odds(high) - odds, most), min(odds - log_odds(low), most))
+        slopes = FarSlopes(min(log_odds(high) - odds, most), min(odds - log_odds(low), most))
         if champion * pull(slopes.up, m) + rival * pull(-slopes.down, m) > 0.0:
             bottom = odds
         else:

@@ -93,9 +93,9 @@ class Tuning(NamedTuple):
     recall: float = 10.0
     """Arms that are out get a second look once the people are this multiple of those when the first of them was out."""
     recall_nats: float = 3.0
-    """Nats that strike them out again. Theorem 4 needs more than log(recall)."""
+    """Nats that strike them out again. Theorem 5 needs more than log(recall)."""
 
-    # Far out: what Theorem 4 rests on
+    # Far out: what Theorem 5 rests on
     far: float = 1e5
     """A trial is far out once it has this multiple of the first stage's people."""
     far_share: float = 0.2

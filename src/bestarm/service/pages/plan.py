@@ -69,6 +69,8 @@ class Outlook:
     theory: Bounds | None
     """None in a comparison with control: the theory is about the best arm."""
     free_epsilon: float | None
+    warnings: list[str]
+    """What is odd about the design at this epsilon."""
     promises: list[str]
     """What is promised of a comparison with control; nothing where the best arm is looked for."""
     undecided: bool
@@ -167,6 +169,7 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         half_gap=half,
         theory=theory,
         free_epsilon=free,
+        warnings=question.with_epsilon(epsilon).warnings(),
         promises=[] if asked is None else [asked.question, *asked.promises, asked.between],
         undecided=any(point["undecided"] for point in plan["by_epsilon"]),
         figure=cost_curve(

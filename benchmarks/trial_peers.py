@@ -1,0 +1,129 @@
+"""What a live trial is compared with: a database that only commits, one that only inserts, and Optuna's storages.
+
+Each contender has `pairs(n)`: n pairs of ask and tell, or what stands for them, every one of them durable.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any, Protocol
+
+from bestarm.trial.trial import Trial
+
+BYTES = b"x" * 400
+"""What a raw commit writes."""
+
+
+class Contender(Protocol):
+    """Something that can be timed."""
+
+    def pairs(self, count: int) -> None: ...
+
+
+class Ours:
+    """One person after another asks and tells."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self._people = 0
+
+    def pairs(self, count: int) -> None:
+        """Single calls."""
+        for _ in range(count):
+            self._people += 1
+            asked = self.trial.ask(f"single {self._people}")
+            if asked.id is None:
+                raise RuntimeError("the trial stopped before the measurement was over")
+            self.trial.tell(asked.id, self._people % 2)
+
+
+class RawSQLite:
+    """Two commits of 400 bytes for each pair, write-ahead log, synchronous=FULL."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL"):
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection.execute("CREATE TABLE raw (id INTEGER PRIMARY KEY, bytes BLOB)")
+
+    def pairs(self, count: int) -> None:
+        """Commits."""
+        for _ in range(2 * count):
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("INSERT INTO raw (bytes) VALUES (?)", (BYTES,))
+            self._connection.execute("COMMIT")
+
+
+class RawPostgres:
+    """The same on PostgreSQL."""
+
+    def __init__(self, url: str) -> None:
+        import psycopg
+
+        self._connection: Any = psycopg.connect(url, autocommit=True)
+        self._connection.execute("CREATE TABLE raw (id SERIAL PRIMARY KEY, bytes BYTEA)")
+
+    def pairs(self, count: int) -> None:
+        """Commits."""
+        for _ in range(2 * count):
+            self._connection.execute("BEGIN")
+            self._connection.execute("INSERT INTO raw (bytes) VALUES (%s)", (BYTES,))
+            self._connection.execute("COMMIT")
+
+
+class Optuna:
+    """Optuna's ask and tell, without a parameter: the least that it writes."""
+
+    def __init__(self, storage: Any) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._study = optuna.create_study(storage=storage, sampler=optuna.samplers.RandomSampler())
+
+    @classmethod
+    def journal(cls, folder: Path) -> Optuna:
+        """On its journal file."""
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        return cls(JournalStorage(JournalFileBackend(str(folder / "optuna.log"))))
+
+    @classmethod
+    def rdb(cls, folder: Path) -> Optuna:
+        """On SQLite."""
+        return cls(f"sqlite:///{folder / 'optuna.db'}")
+
+    def pairs(self, count: int) -> None:
+        """Single calls."""
+        for number in range(count):
+            self._study.tell(self._study.ask(), number % 2)
+
+
+def same_rows(source: Path, copy: Path, people: int, bulk: int) -> float:
+    """Insert the events and assignments of a trial's first people into an empty store, a commit for each `bulk` of
+    them to be asked and one to be told, as fast as the database allows; the seconds that takes."""
+    import time
+
+    from bestarm.storage import open_store
+
+    open_store(copy, create=True).close()
+    read, write = sqlite3.connect(source), sqlite3.connect(copy, isolation_level=None)
+    write.execute("PRAGMA synchronous=FULL")
+    number = read.execute("SELECT id FROM trials").fetchone()[0]
+    columns = ", ".join(f'"{row[1]}"' for row in read.execute("PRAGMA table_info(trials)"))
+    marks = ", ".join("?" * (columns.count(",") + 1))
+    write.execute(f"INSERT INTO trials ({columns}) VALUES ({marks})", read.execute("SELECT * FROM trials").fetchone())
+    events = read.execute("SELECT * FROM events WHERE trial = ? ORDER BY seq LIMIT ?", (number, 2 * people)).fetchall()
+    assigned = read.execute("SELECT * FROM assignments WHERE trial = ? AND number <= ?", (number, people)).fetchall()
+    start = time.perf_counter()
+    for first in range(0, people, bulk):
+        for half in (0, 1):
+            write.execute("BEGIN IMMEDIATE")
+            rows = events[2 * first + half * bulk : 2 * first + (half + 1) * bulk]
+            write.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(events[0]))})", rows)
+            if not half:
+                rows = assigned[first : first + bulk]
+                write.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(assigned[0]))})", rows)
+            write.execute("COMMIT")
+    return time.perf_counter() - start

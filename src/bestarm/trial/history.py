@@ -1,0 +1,102 @@
+"""What was released, in public numbers, and what follows from it alone: read once and worked out once a release.
+
+A release never changes, so a look at a trial costs the same after a thousand of them as after ten: whoever looks again
+reads the stages that were released since, and only then are intervals worked out anew.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from bestarm.policy.sample_ratio import CoinWatch, SampleRatio, StageCounts
+from bestarm.storage.contract import Stage
+from bestarm.trial.comparisons import Difference, StageFigures, differences_of
+from bestarm.trial.estimates import estimates_of
+from bestarm.trial.fold import Fold
+from bestarm.trial.public import Estimate, Released, release_of
+
+
+class History:
+    """The released stages of one trial, in the order of their release."""
+
+    def __init__(self) -> None:
+        self.releases: list[Released] = []
+        self._plain: list[dict[str, Any]] = []
+        self._figures: list[StageFigures] = []
+        self._last: tuple[int, list[int] | None] | None = None
+        self._coins = CoinWatch()
+        self._estimates: list[Estimate] | None = None
+        self._differences: tuple[int, list[Difference]] | None = None
+
+    def agrees(self, fold: Fold) -> bool:
+        """Whether these books go on from what is known here; a store that was set back does not."""
+        known = len(self._figures)
+        if known > fold.book.released:
+            return False
+        last = fold.books.stage_at(known - 1) if known else None
+        return self._last == (None if last is None else (last.number, last.releases))
+
+    def read(self, fold: Fold) -> None:
+        """Read the stages that were released since."""
+        for position in range(len(self._figures), fold.book.released):
+            stage = fold.stage_at(position)
+            figures = figures_of(fold, stage)
+            found = released(fold, stage, figures)
+            self.releases += found
+            self._plain += [release_of(fold.rules.design, one).to_json() for one in found]
+            self._figures.append(figures)
+            self._last = (stage.number, stage.releases)
+            self._estimates = self._differences = None
+            if fold.course.foreseen:
+                self._coins.add(StageCounts(figures.weights, figures.sizes))
+
+    def plain(self, count: int) -> list[dict[str, Any]]:
+        """The first releases as plain data, which is the caller's own."""
+        return [
+            {key: list(value) if type(value) is list else value for key, value in one.items()}
+            for one in self._plain[:count]
+        ]
+
+    def estimates(self, fold: Fold) -> list[Estimate]:
+        """Every arm's mean and its interval."""
+        if self._estimates is None:
+            self._estimates = estimates_of(fold.rules.design, self.releases)
+        return self._estimates
+
+    def differences(self, fold: Fold, leader: int) -> list[Difference]:
+        """The leader against every other arm."""
+        if self._differences is None or self._differences[0] != leader:
+            self._differences = (leader, differences_of(fold.rules.design, self._figures, leader))
+        return self._differences[1]
+
+    def coins(self, fold: Fold) -> SampleRatio | None:
+        """Whether the coins fell as announced, in all stages up to now; None for algorithms without coins."""
+        if not fold.course.foreseen or not fold.book.opened:
+            return None
+        watch = copy(self._coins)
+        for number in range(len(self._figures) + 1, fold.book.opened + 1):  # stages are released as they opened
+            stage = fold.expect_stage(number)
+            watch.add(StageCounts(stage.weights, fold.sizes(stage)))
+        return watch.result()
+
+
+def figures_of(fold: Fold, stage: Stage) -> StageFigures:
+    """A released stage in public numbers."""
+    values = [value / fold.rules.grid for value in stage.releases or []]
+    sizes, voids = fold.sizes(stage), tuple(fold.voids(stage))
+    return StageFigures(stage.weights, sizes, stage.champion, stage.difference, values, voids)
+
+
+def released(fold: Fold, stage: Stage, figures: StageFigures) -> list[Released]:
+    """What was released of a stage: the noisy sum of each arm, or one noisy difference."""
+    at, terms = stage.released_at or 0, stage.terms or {}
+    values, sizes, voids = figures.values or [], figures.sizes, figures.voided
+    if stage.difference:
+        arms = (stage.champion, *(arm for arm in stage.arms if arm != stage.champion))
+        pair, voided = tuple(sizes[arm] for arm in arms), tuple(voids[arm] for arm in arms)
+        return [Released(stage.number, "difference", arms, pair, voided, values[0], at, terms)]
+    return [
+        Released(stage.number, "sum", (arm,), (sizes[arm],), (voids[arm],), value, at, terms)
+        for arm, value in zip(stage.arms, values, strict=True)
+    ]
