@@ -5,10 +5,13 @@ Each contender has `pairs(n)`: n pairs of ask and tell, or what stands for them,
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any, Protocol
 
+from bestarm.storage import open_store
 from bestarm.trial.trial import Trial
 
 BYTES = b"x" * 400
@@ -26,13 +29,14 @@ class Ours:
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
+        self._label = secrets.token_hex(4)  # whoever asked before would only get the same answer again
         self._people = 0
 
     def pairs(self, count: int) -> None:
         """Single calls."""
         for _ in range(count):
             self._people += 1
-            asked = self.trial.ask(f"single {self._people}")
+            asked = self.trial.ask(f"{self._label} {self._people}")
             if asked.id is None:
                 raise RuntimeError("the trial stopped before the measurement was over")
             self.trial.tell(asked.id, self._people % 2)
@@ -100,13 +104,10 @@ class Optuna:
             self._study.tell(self._study.ask(), number % 2)
 
 
-def same_rows(source: Path, copy: Path, people: int, bulk: int) -> float:
+def same_rows(source: Path, copy: Path, people: int, bulk: int) -> tuple[float, float]:
     """Insert the events and assignments of a trial's first people into an empty store, a commit for each `bulk` of
-    them to be asked and one to be told, as fast as the database allows; the seconds that takes."""
-    import time
-
-    from bestarm.storage import open_store
-
+    them to be asked and one to be told, as fast as the database allows; the seconds that takes, and those of the
+    processor alone."""
     open_store(copy, create=True).close()
     read, write = sqlite3.connect(source), sqlite3.connect(copy, isolation_level=None)
     write.execute("PRAGMA synchronous=FULL")
@@ -116,7 +117,7 @@ def same_rows(source: Path, copy: Path, people: int, bulk: int) -> float:
     write.execute(f"INSERT INTO trials ({columns}) VALUES ({marks})", read.execute("SELECT * FROM trials").fetchone())
     events = read.execute("SELECT * FROM events WHERE trial = ? ORDER BY seq LIMIT ?", (number, 2 * people)).fetchall()
     assigned = read.execute("SELECT * FROM assignments WHERE trial = ? AND number <= ?", (number, people)).fetchall()
-    start = time.perf_counter()
+    start = (time.perf_counter(), time.process_time())
     for first in range(0, people, bulk):
         for half in (0, 1):
             write.execute("BEGIN IMMEDIATE")
@@ -126,4 +127,4 @@ def same_rows(source: Path, copy: Path, people: int, bulk: int) -> float:
                 rows = assigned[first : first + bulk]
                 write.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(assigned[0]))})", rows)
             write.execute("COMMIT")
-    return time.perf_counter() - start
+    return time.perf_counter() - start[0], time.process_time() - start[1]

@@ -12,12 +12,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_killing_two_servers_loses_doubles_and_redraws_nothing(place: str) -> None:
-    command = [sys.executable, "-W", "ignore", "-m", "tests.service.torture", place, "15", "2", "8", "7"]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.service.torture", place, "15", "2", "8", "7", "0"]
     quiet = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["kills"] == 15
+    assert found["kills"] >= 15
     assert found["outcomes"] > 0
     assert found["problems"] == found["lost"] == found["redrawn"] == []
     assert found["doubled"] == 0

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from bestarm.service.pages.render import render
 from bestarm.service.trials import FRESH_SECONDS
 from bestarm.trial.trial import Trial
 from tests.service.conftest import Service
@@ -168,3 +169,32 @@ def test_with_a_follow_up_the_clock_alone_decides(
         trial.tell(assignment, 1)
         told.append(made(step))
     assert told == quiet
+
+
+def test_those_who_have_a_link_share_a_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial, ids = enrolled(service)
+    made: list[str] = []
+
+    def counted(request: Any, template: str, *rest: Any, **context: Any) -> Any:
+        made.append(template)
+        return render(request, template, *rest, **context)
+
+    monkeypatch.setattr("bestarm.service.pages.trial.render", counted)
+    links = [service.access.issue("view", "viewer", "board", "dose")[0] for _ in range(2)]
+    pages_seen = [service.http.get(f"/view/{links[0]}").text for _ in range(3)]
+    assert made == ["trial.html"]
+    assert len(set(pages_seen)) == 1
+    other = service.http.get(f"/view/{links[1]}").text
+    assert made == ["trial.html"] * 2, "another link has addresses of its own"
+    assert links[0] not in other
+    assert links[1] not in pages_seen[0]
+    trial.tell(ids[0], 1)
+    assert service.http.get(f"/view/{links[0]}").text == pages_seen[0]
+    assert made == ["trial.html"] * 2, "an outcome changes nothing"
+    trial.ask("p-99")
+    assert service.http.get(f"/view/{links[0]}").text != pages_seen[0]
+    browser = service.browser("viewer")
+    for _ in range(2):
+        assert "Sign out" in browser.get("/trials/dose").text
+    assert made == ["trial.html"] * 5, "who is signed in has a page of their own"
+    assert "Sign out" not in service.http.get(f"/view/{links[0]}").text

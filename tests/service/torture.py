@@ -1,6 +1,6 @@
 """Servers that are killed again and again while clerks ask and tell through them. Run as a program:
 
-    python -m tests.service.torture STORE KILLS SERVERS CLERKS SEED
+    python -m tests.service.torture STORE KILLS SERVERS CLERKS SEED RELEASES
 
 A warm parent forks servers on one store, each at its own port, and kills them at random moments, in their start, in
 their work and in their commits, which requests share. Clerks in another process ask, tell, and look at the releases; a
@@ -15,6 +15,7 @@ import json
 import logging
 import os
 import random
+import select
 import signal
 import socket
 import sys
@@ -36,7 +37,7 @@ from tests.service.running import free_port
 ARMS = ["a", "b", "c", "d"]
 PEOPLE = 60
 """Outcomes after which the clerks turn to the next trial."""
-LIFE = 0.5
+LIFE = 0.8
 """Seconds that a server lives on average once it listens."""
 ABORTED, LOOKS = 0.2, 20
 """The share of servers that are killed before they listen, and how often one is looked at until it does, roughly."""
@@ -175,14 +176,13 @@ def hire(app: FastAPI, port: int) -> int:
     return process
 
 
-def kill_servers(store: str, ports: list[int], kills: int, rng: random.Random, saying: int, ending: int) -> None:
-    """Fork and kill servers, this often, and say so each time; the last ones live until `ending` breaks."""
+def kill_servers(store: str, ports: list[int], rng: random.Random, saying: int, ending: int) -> None:
+    """Fork and kill servers, and say so each time, until it is enough; the last ones live until `ending` breaks."""
     logging.disable()
     app = Setup(store).app()
     app.state.trials.close()
     running = {port: (hire(app, port), 0.0) for port in ports}
-    while kills > 0:
-        time.sleep(0.005)
+    while not select.select([ending], [], [], 0.005)[0]:
         for port, (process, dies_at) in running.items():
             if dies_at == 0.0:
                 dies_at = _death(port, rng)
@@ -190,10 +190,10 @@ def kill_servers(store: str, ports: list[int], kills: int, rng: random.Random, s
             if 0.0 < dies_at <= time.monotonic():
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
-                kills -= 1
                 os.write(saying, b".")
                 running[port] = (hire(app, port), 0.0)
-    os.read(ending, 1)
+    os.read(ending, 1)  # enough
+    os.read(ending, 1)  # over
     for process, _ in running.values():
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
@@ -243,8 +243,8 @@ def compare(store: str, heard: Heard) -> dict[str, Any]:
     return found
 
 
-def torture(store: str, kills: int, servers: int, clerks: int, seed: int) -> dict[str, Any]:
-    """Kill servers this often: what was found."""
+def torture(store: str, kills: int, servers: int, clerks: int, seed: int, releases: int) -> dict[str, Any]:
+    """Kill servers this often, and until so many releases were seen: what was found."""
     trials = 2 + kills // 20
     create(store, trials)
     place = open_store(store)
@@ -258,7 +258,7 @@ def torture(store: str, kills: int, servers: int, clerks: int, seed: int) -> dic
         os.close(said)
         os.close(end)
         try:
-            kill_servers(store, ports, kills, random.Random(seed), saying, ending)
+            kill_servers(store, ports, random.Random(seed), saying, ending)
         finally:
             os._exit(0)
     os.close(saying)
@@ -267,8 +267,9 @@ def torture(store: str, kills: int, servers: int, clerks: int, seed: int) -> dic
 
     def listen() -> None:
         nonlocal count
-        while count < kills:
+        while count < kills or sum(map(len, list(heard.releases.values()))) < releases:
             count += len(os.read(said, 1000))
+        os.write(end, b".")
         over.set()
 
     threading.Thread(target=listen, daemon=True).start()
@@ -284,8 +285,8 @@ def torture(store: str, kills: int, servers: int, clerks: int, seed: int) -> dic
 
 def main() -> None:
     """The findings as JSON on stdout."""
-    store, (kills, servers, clerks, seed) = sys.argv[1], map(int, sys.argv[2:6])
-    print(json.dumps(torture(store, kills, servers, clerks, seed)))
+    store, (kills, servers, clerks, seed, releases) = sys.argv[1], map(int, sys.argv[2:7])
+    print(json.dumps(torture(store, kills, servers, clerks, seed, releases)))
 
 
 if __name__ == "__main__":

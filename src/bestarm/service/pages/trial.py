@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -33,6 +35,9 @@ from bestarm.trial.public import (
 )
 
 router = APIRouter()
+
+MOST_KEPT: Final = 100
+"""Pages kept at most."""
 
 
 @router.get("/figures.css")
@@ -109,10 +114,43 @@ def _linked(access: AccessHere, link: str) -> str:
     return grant.trial
 
 
+class Kept:
+    """Pages that were made for whoever has a link: the next one who looks gets the same, until the view is another.
+
+    Those who are signed in have names and forms of their own on theirs.
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[tuple[str, str], tuple[PublicView, Response]] = {}
+        self._lock = threading.Lock()
+
+    def page(self, template: str, door: Entrance, view: PublicView, make: Callable[[], Response]) -> Response:
+        """The page of that link for this very view; of those who look at once the first one makes it."""
+        if door.signed_in:
+            return make()
+        with self._lock:
+            seen, page = self._pages.get((template, door.base), (None, None))
+            if page is None or seen is not view:
+                page = make()
+                if len(self._pages) >= MOST_KEPT:
+                    self._pages.clear()
+                self._pages[template, door.base] = (view, page)
+            return Response(page.body, page.status_code, media_type=page.media_type)
+
+
 def _page(request: Request, trials: Trials, name: str, door: Entrance) -> Response:
-    known = _shown(trials.view(name), door)
-    created = request.query_params.get("created") == "yes"
-    return render(request, "trial.html", created=created, mark=mark_of(known["view"]), **known)
+    view = trials.view(name)
+    created, mark = request.query_params.get("created") == "yes", mark_of(view)
+    return _kept(request).page(
+        "trial.html",
+        door,
+        view,
+        lambda: render(request, "trial.html", created=created and door.signed_in, mark=mark, **_shown(view, door)),
+    )
+
+
+def _kept(request: Request) -> Kept:
+    return cast(Kept, request.app.state.kept_pages)
 
 
 def _live(request: Request, trials: Trials, name: str, door: Entrance, mark: str) -> Response:
@@ -120,7 +158,12 @@ def _live(request: Request, trials: Trials, name: str, door: Entrance, mark: str
     now = mark_of(view)
     if mark == now:
         return Response(status_code=204)
-    return render(request, "trial_live.html", mark=now, news=news_of(view), **_shown(view, door))
+    return _kept(request).page(
+        "trial_live.html",
+        door,
+        view,
+        lambda: render(request, "trial_live.html", mark=now, news=news_of(view), **_shown(view, door)),
+    )
 
 
 def mark_of(view: PublicView) -> str:
