@@ -5,6 +5,7 @@ Each contender has `pairs(n)`: n pairs of ask and tell, or what stands for them,
 
 from __future__ import annotations
 
+import json
 import secrets
 import sqlite3
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bestarm.storage import open_store
+from bestarm.trial.policy_state import TAKEN_AFTER
 from bestarm.trial.trial import Trial
 
 BYTES = b"x" * 400
@@ -128,3 +130,28 @@ def same_rows(source: Path, copy: Path, people: int, bulk: int) -> tuple[float, 
                 write.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(assigned[0]))})", rows)
             write.execute("COMMIT")
     return time.perf_counter() - start[0], time.process_time() - start[1]
+
+
+def fill_up(path: Path, people: int) -> None:
+    """Make a trial of a closed store as large as if so many people had been enrolled and their outcomes told: copies
+    of its last rows, at the price of inserting them. Its log is no whole chain any more: good for timing alone."""
+    store = sqlite3.connect(path, isolation_level=None)
+    trial, seq, text = store.execute("SELECT id, seq, book FROM trials").fetchone()
+    book = json.loads(text)
+    events = store.execute("SELECT * FROM events WHERE trial = ? ORDER BY seq DESC LIMIT 2", (trial,)).fetchall()
+    person = store.execute("SELECT * FROM assignments WHERE trial = ? ORDER BY number DESC", (trial,)).fetchone()
+    more = range(1, people - book["people"] + 1)
+    store.execute("BEGIN")
+    marks = ", ".join("?" * len(events[0]))
+    store.executemany(
+        f"INSERT INTO events VALUES ({marks})",
+        ((trial, seq + 2 * n - k, *events[k][2:]) for n in more for k in (1, 0)),
+    )
+    rows = ((trial, book["people"] + n, secrets.token_hex(16), *person[3:]) for n in more)
+    store.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(person))})", rows)
+    book["people"] += len(more)
+    last = seq + 2 * len(more)
+    store.execute("UPDATE trials SET seq = ?, book = ?", (last, json.dumps(book)))
+    store.execute("UPDATE state SET bytes = ? WHERE array = ?", (b"%d" % last, TAKEN_AFTER))
+    store.execute("COMMIT")
+    store.close()

@@ -1,6 +1,6 @@
 """A live trial against what its disk can do: durable single calls, bulk calls, looks and checks, young and old.
 
-Run: python -m benchmarks.trial_throughput [--people 1000000] [--pairs 100] [--rounds 9] [--skip-postgres] [--releases]
+Run: python -m benchmarks.trial_throughput [--people 1000000] [--pairs 100] [--rounds 9] [--filled] [--releases] [...]
 Every acknowledged single call is one commit that waits for the disk. Contenders take turns, so that whatever else the
 machine does hits all of them; a ratio is the median over the rounds, with the range of all. Optuna is compared if it is
 installed (it is no dependency).
@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.trial_peers import Contender, Optuna, Ours, RawPostgres, RawSQLite, same_rows
+from benchmarks.trial_peers import Contender, Optuna, Ours, RawPostgres, RawSQLite, fill_up, same_rows
 from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.storage.keys import FOLDER
 from bestarm.trial.report import report_page
@@ -165,6 +165,7 @@ def main() -> None:
     parser.add_argument("--privacy", default="pure", choices=["pure", "none", "local", "zcdp"])
     parser.add_argument("--skip-postgres", action="store_true")
     parser.add_argument("--skip-verify", action="store_true")
+    parser.add_argument("--filled", action="store_true", help="copy rows instead of enrolling people; no verify then")
     parser.add_argument("--releases", action="store_true", help="only look at trials with many releases")
     given = parser.parse_args()
     plan = {"arms": ARMS, "epsilon": given.epsilon, "rho": "0.005", "delta": "0.01", "outcomes": "binary"}
@@ -182,9 +183,15 @@ def main() -> None:
         if not given.skip_postgres:
             on_postgres(folder, plan, given)
         old = Trial.create(folder / "old.db", name="old", **plan)
-        bulk_calls(old, folder, given)
+        if given.filled:
+            enrol(old, 0, YOUNG)
+            old.close()
+            fill_up(folder / "old.db", given.people)
+            old = Trial.open(folder / "old.db", name="old")
+        else:
+            bulk_calls(old, folder, given)
         old_and_young(old, young, given)
-        if not given.skip_verify:
+        if not given.skip_verify and not given.filled:
             checked(old)
         young.close()
         old.close()
