@@ -5,10 +5,15 @@ Each contender has `pairs(n)`: n pairs of ask and tell, or what stands for them,
 
 from __future__ import annotations
 
+import json
+import secrets
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any, Protocol
 
+from bestarm.storage import open_store
+from bestarm.trial.policy_state import TAKEN_AFTER
 from bestarm.trial.trial import Trial
 
 BYTES = b"x" * 400
@@ -26,13 +31,14 @@ class Ours:
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
+        self._label = secrets.token_hex(4)  # whoever asked before would only get the same answer again
         self._people = 0
 
     def pairs(self, count: int) -> None:
         """Single calls."""
         for _ in range(count):
             self._people += 1
-            asked = self.trial.ask(f"single {self._people}")
+            asked = self.trial.ask(f"{self._label} {self._people}")
             if asked.id is None:
                 raise RuntimeError("the trial stopped before the measurement was over")
             self.trial.tell(asked.id, self._people % 2)
@@ -100,13 +106,10 @@ class Optuna:
             self._study.tell(self._study.ask(), number % 2)
 
 
-def same_rows(source: Path, copy: Path, people: int, bulk: int) -> float:
+def same_rows(source: Path, copy: Path, people: int, bulk: int) -> tuple[float, float]:
     """Insert the events and assignments of a trial's first people into an empty store, a commit for each `bulk` of
-    them to be asked and one to be told, as fast as the database allows; the seconds that takes."""
-    import time
-
-    from bestarm.storage import open_store
-
+    them to be asked and one to be told, as fast as the database allows; the seconds that takes, and those of the
+    processor alone."""
     open_store(copy, create=True).close()
     read, write = sqlite3.connect(source), sqlite3.connect(copy, isolation_level=None)
     write.execute("PRAGMA synchronous=FULL")
@@ -116,7 +119,7 @@ def same_rows(source: Path, copy: Path, people: int, bulk: int) -> float:
     write.execute(f"INSERT INTO trials ({columns}) VALUES ({marks})", read.execute("SELECT * FROM trials").fetchone())
     events = read.execute("SELECT * FROM events WHERE trial = ? ORDER BY seq LIMIT ?", (number, 2 * people)).fetchall()
     assigned = read.execute("SELECT * FROM assignments WHERE trial = ? AND number <= ?", (number, people)).fetchall()
-    start = time.perf_counter()
+    start = (time.perf_counter(), time.process_time())
     for first in range(0, people, bulk):
         for half in (0, 1):
             write.execute("BEGIN IMMEDIATE")
@@ -126,4 +129,29 @@ def same_rows(source: Path, copy: Path, people: int, bulk: int) -> float:
                 rows = assigned[first : first + bulk]
                 write.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(assigned[0]))})", rows)
             write.execute("COMMIT")
-    return time.perf_counter() - start
+    return time.perf_counter() - start[0], time.process_time() - start[1]
+
+
+def fill_up(path: Path, people: int) -> None:
+    """Make a trial of a closed store as large as if so many people had been enrolled and their outcomes told: copies
+    of its last rows, at the price of inserting them. Its log is no whole chain any more: good for timing alone."""
+    store = sqlite3.connect(path, isolation_level=None)
+    trial, seq, text = store.execute("SELECT id, seq, book FROM trials").fetchone()
+    book = json.loads(text)
+    events = store.execute("SELECT * FROM events WHERE trial = ? ORDER BY seq DESC LIMIT 2", (trial,)).fetchall()
+    person = store.execute("SELECT * FROM assignments WHERE trial = ? ORDER BY number DESC", (trial,)).fetchone()
+    more = range(1, people - book["people"] + 1)
+    store.execute("BEGIN")
+    marks = ", ".join("?" * len(events[0]))
+    store.executemany(
+        f"INSERT INTO events VALUES ({marks})",
+        ((trial, seq + 2 * n - k, *events[k][2:]) for n in more for k in (1, 0)),
+    )
+    rows = ((trial, book["people"] + n, secrets.token_hex(16), *person[3:]) for n in more)
+    store.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(person))})", rows)
+    book["people"] += len(more)
+    last = seq + 2 * len(more)
+    store.execute("UPDATE trials SET seq = ?, book = ?", (last, json.dumps(book)))
+    store.execute("UPDATE state SET bytes = ? WHERE array = ?", (b"%d" % last, TAKEN_AFTER))
+    store.execute("COMMIT")
+    store.close()

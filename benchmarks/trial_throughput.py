@@ -1,6 +1,6 @@
 """A live trial against what its disk can do: durable single calls, bulk calls, looks and checks, young and old.
 
-Run: python -m benchmarks.trial_throughput [--people 1000000] [--pairs 100] [--rounds 9] [--skip-postgres] [...]
+Run: python -m benchmarks.trial_throughput [--people 1000000] [--pairs 100] [--rounds 9] [--filled] [--releases] [...]
 Every acknowledged single call is one commit that waits for the disk. Contenders take turns, so that whatever else the
 machine does hits all of them; a ratio is the median over the rounds, with the range of all. Optuna is compared if it is
 installed (it is no dependency).
@@ -20,9 +20,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.trial_peers import Contender, Optuna, Ours, RawPostgres, RawSQLite, same_rows
+from benchmarks.trial_peers import Contender, Optuna, Ours, RawPostgres, RawSQLite, fill_up, same_rows
 from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.storage.keys import FOLDER
+from bestarm.trial.report import report_page
 from bestarm.trial.trial import Trial
 
 ARMS = ["a", "b", "c", "d", "e"]
@@ -30,13 +31,14 @@ BULK = 1000
 YOUNG = 1000
 
 
-def enrol(trial: Trial, first: int, people: int) -> float:
-    """Enrol these people in bulk, with outcomes of equal means so that the trial goes on; the seconds that takes."""
-    start = time.perf_counter()
+def enrol(trial: Trial, first: int, people: int) -> tuple[float, float]:
+    """Enrol these people in bulk, with outcomes of equal means so that the trial goes on; the seconds that takes, and
+    those of the processor alone."""
+    start = (time.perf_counter(), time.process_time())
     for begin in range(first, first + people, BULK):
         asked = trial.ask_many([f"p-{n}" for n in range(begin, min(begin + BULK, first + people))])
         trial.tell_many([(a.id, i % 2) for i, a in enumerate(asked) if a.id is not None])
-    return time.perf_counter() - start
+    return time.perf_counter() - start[0], time.process_time() - start[1]
 
 
 def turns(contenders: dict[str, Contender], pairs: int, rounds: int) -> dict[str, list[float]]:
@@ -93,6 +95,9 @@ def looks(trial: Trial, label: str) -> dict[str, float]:
     return {
         "status after an ask, ms": milliseconds(trial.status, lambda n: trial.ask(f"{label} look {n}")),
         "status again, ms": milliseconds(trial.status, lambda n: None),
+        "report page after an ask, ms": milliseconds(
+            lambda: report_page(trial.view(), "head"), lambda n: trial.ask(f"{label} page {n}")
+        ),
         "20 awaited outcomes, ms": milliseconds(lambda: trial.open_assignments(0, 20), lambda n: None),
     }
 
@@ -107,6 +112,31 @@ def old_and_young(old: Trial, young: Trial, given: argparse.Namespace) -> None:
     for name, time_of_young in few.items():
         ratio = much[name] / time_of_young
         print(f"{f'{name} {many}':<44} {much[name]:>10.2f}     {ratio:>6.2f} of at {YOUNG:,} ({released})")
+
+
+def bulk_calls(trial: Trial, folder: Path, given: argparse.Namespace) -> None:
+    """People enrolled in bulk against a raw bulk insert of the same rows; by the clock and by the processor's time."""
+    ours = enrol(trial, 0, given.people)
+    copied = min(given.people, 50 * BULK)
+    raw = same_rows(folder / "old.db", folder / "copy.db", copied, BULK)
+    for which, label in ((0, "by the clock"), (1, "by the processor")):
+        mine, theirs = given.people / ours[which], copied / raw[which]
+        print(f"{f'the same rows, inserted raw in bulk, {label}':<52} {theirs:>10,.0f}/s")
+        print(f"{f'ask_many and tell_many, {label}':<52} {mine:>10,.0f}/s {mine / theirs:>6.2f} of raw", flush=True)
+
+
+def many_releases(folder: Path) -> None:
+    """Looks at a trial of a hundred arms that has released about a thousand sums; and at one of few."""
+    for arms, people in ((5, 1_000), (100, 45_000)):
+        plan = {"arms": [str(arm) for arm in range(arms)], "epsilon": "1", "delta": "0.01", "algorithm": "uniform"}
+        trial = Trial.create(folder / f"{arms} arms.db", name="t", outcomes="binary", **plan)  # type: ignore[arg-type]
+        enrol(trial, 0, people)
+        start = time.perf_counter()
+        released = len(trial.view().releases)
+        print(f"{released:,} releases: the first look, with all intervals, {time.perf_counter() - start:.1f} s")
+        for name, took in looks(trial, "many").items():
+            print(f"{f'{released:,} releases: {name}':<44} {took:>10.2f}")
+        trial.close()
 
 
 def checked(trial: Trial) -> None:
@@ -135,6 +165,8 @@ def main() -> None:
     parser.add_argument("--privacy", default="pure", choices=["pure", "none", "local", "zcdp"])
     parser.add_argument("--skip-postgres", action="store_true")
     parser.add_argument("--skip-verify", action="store_true")
+    parser.add_argument("--filled", action="store_true", help="copy rows instead of enrolling people; no verify then")
+    parser.add_argument("--releases", action="store_true", help="only look at trials with many releases")
     given = parser.parse_args()
     plan = {"arms": ARMS, "epsilon": given.epsilon, "rho": "0.005", "delta": "0.01", "outcomes": "binary"}
     plan |= {"algorithm": given.algorithm, "privacy": given.privacy}
@@ -142,19 +174,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ[FOLDER] = name  # a database server's keys have to lie somewhere
+        if given.releases:
+            many_releases(folder)
+            return
         young = Trial.create(folder / "young.db", name="young", **plan)
         enrol(young, 0, YOUNG)
         single_calls("SQLite", RawSQLite(folder / "raw.db"), young, given, peers_on(folder))
         if not given.skip_postgres:
             on_postgres(folder, plan, given)
         old = Trial.create(folder / "old.db", name="old", **plan)
-        ours = enrol(old, 0, given.people)
-        raw = same_rows(folder / "old.db", folder / "copy.db", min(given.people, 100_000), BULK)
-        rates = (given.people / ours, min(given.people, 100_000) / raw)
-        print(f"{'the same rows, inserted raw in bulk':<44} {rates[1]:>10,.0f}/s")
-        print(f"{'ask_many and tell_many':<44} {rates[0]:>10,.0f}/s   {rates[0] / rates[1]:>6.2f} of raw", flush=True)
+        if given.filled:
+            enrol(old, 0, YOUNG)
+            old.close()
+            fill_up(folder / "old.db", given.people)
+            old = Trial.open(folder / "old.db", name="old")
+        else:
+            bulk_calls(old, folder, given)
         old_and_young(old, young, given)
-        if not given.skip_verify:
+        if not given.skip_verify and not given.filled:
             checked(old)
         young.close()
         old.close()

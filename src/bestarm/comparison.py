@@ -114,6 +114,19 @@ def risk_of_none(delta: object, delta_none: object, control: str | None) -> Frac
     return DELTA_NONE.exactly(delta if delta_none is None else delta_none)
 
 
+def labels_with_control(
+    labels: Sequence[str] | None, arms: int, control: str | int | None
+) -> tuple[tuple[str, ...], str | None]:
+    """The arms' labels and which of them is control: a name that is none of numbered arms' is given to the first."""
+    names = tuple(str(arm) for arm in range(arms)) if labels is None else tuple(labels)
+    if control is None:
+        return names, None
+    wanted = str(control).strip()
+    if wanted not in names and labels is None and not wanted.lstrip("-").isdecimal():
+        names = (wanted, *names[1:])
+    return names, wanted
+
+
 def difference_rule(outcomes: Outcomes, control: str | None) -> Requirement:
     """What the smallest difference that matters has to be."""
     width = outcomes.width
@@ -121,13 +134,14 @@ def difference_rule(outcomes: Outcomes, control: str | None) -> Requirement:
     if control is None:
         return Requirement(
             name,
-            f"it has to be at least 0 and below the outcome's range, {text_of(width)}",
+            f"it has to be at least 0 and below the outcome's range, {text_of(width)} (a negative one, a margin of "
+            "non-inferiority, needs --control)",
             lambda x: bool(0 <= x < width),
         )
     return Requirement(
         name,
-        f"a comparison with control needs one other than 0, smaller than the outcome's range, {text_of(width)}; a "
-        "negative one is a margin of non-inferiority",
+        f"a comparison with control needs one other than 0, smaller than the outcome's range, {text_of(width)}: add "
+        "--difference (negative: a margin of non-inferiority)",
         lambda x: bool(x != 0 and -width < x < width),
     )
 

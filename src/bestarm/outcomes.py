@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from bestarm.errors import InputError
@@ -40,6 +41,11 @@ class Outcomes:
         """From one bound to the other."""
         return self.high - self.low
 
+    @cached_property
+    def _floats(self) -> tuple[float, float]:
+        # The lower bound and the width; many sums are shown, and exact numbers take their time.
+        return float(self.low), float(self.width)
+
     @property
     def worst(self) -> Fraction:
         """The worse of the bounds."""
@@ -75,7 +81,7 @@ class Outcomes:
 
     def sum_in_units(self, total: float, n: float) -> float:
         """A sum of n outcomes in [0, 1] as the same sum in the outcome's own units."""
-        low, width = float(self.low), float(self.width)
+        low, width = self._floats
         return n * (low + width) - width * total if self.lower_is_better else n * low + width * total
 
     def bounds(self, joined_by: str) -> str:

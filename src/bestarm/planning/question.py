@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bestarm.checks import EPSILON, one_of
+from bestarm.comparison import labels_with_control
 from bestarm.design import DEFAULT_ALGORITHM, NO_PRIVACY, Design, Outcomes, Privacy, resolve, resolve_loaded
 from bestarm.errors import InputError
 from bestarm.exact import exact
@@ -261,19 +262,6 @@ def _count(
     return arms if arms is not None else len(labels or values or ())
 
 
-def labels_with_control(
-    labels: Sequence[str] | None, arms: int, control: str | int | None
-) -> tuple[tuple[str, ...], str | None]:
-    """The arms' labels and which of them is control: a name that is none of numbered arms' is given to the first."""
-    names = tuple(str(arm) for arm in range(arms)) if labels is None else tuple(labels)
-    if control is None:
-        return names, None
-    wanted = str(control).strip()
-    if wanted not in names and labels is None and not wanted.lstrip("-").isdecimal():
-        names = (wanted, *names[1:])
-    return names, wanted
-
-
 def _hoped(
     scale: Outcomes,
     means: Sequence[float] | None,
@@ -296,7 +284,8 @@ def _hoped(
         if not (arms is gap is base is None):
             raise InputError("These values have a law for every arm; leave --arms, --gap and --base out.")
         return None
-    if gap is None and difference is not None:
+    stated = gap is None and difference is not None
+    if stated:
         gap = float(exact(difference, "The difference"))
         gap = gap if control is None else max(gap, 0.0)
     if arms is None or gap is None:
@@ -310,7 +299,8 @@ def _hoped(
     width = float(scale.width)
     lead = gap / width
     if not (0.0 < lead <= 1.0 or (control is not None and -1.0 <= lead <= 0.0)):
-        raise InputError(f"The gap is {gap:g}, but it must be above 0 and at most {width:g}.")
+        name = "difference" if stated else "gap"
+        raise InputError(f"The {name} is {gap:g}, but it must be above 0 and at most {width:g}.")
     start = (1.0 - lead) / 2.0
     if base is not None:
         start = unit_mean(scale, base)

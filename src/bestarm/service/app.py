@@ -28,7 +28,7 @@ from bestarm.service.hooks import Hooks
 from bestarm.service.metrics import EVERY, Metrics, template_of
 from bestarm.service.middleware import Outermost
 from bestarm.service.pages import error_page, router, to_sign_in
-from bestarm.service.pages.trial import Kept
+from bestarm.service.pages.trial import KeptPages
 from bestarm.service.plans import Planner
 from bestarm.service.problems import Problem, Refusal, problem_response, refusal_of
 from bestarm.service.sending import Sender
@@ -94,7 +94,7 @@ def create_app(
     app.state.access = access
     app.state.planner = plans
     app.state.metrics = metrics
-    app.state.kept_pages = Kept()
+    app.state.kept_pages = KeptPages()
     app.add_middleware(Window, trials=trials, refuse=_refuse)
     app.add_middleware(Outermost, refuse=_refused, note=_noted(metrics))
     for kind in (BestArmError, Refusal, RequestValidationError, HTTPException):

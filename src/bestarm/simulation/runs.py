@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from bestarm.comparison import labels_with_control
 from bestarm.design import DEFAULT_ALGORITHM, Design, Outcomes, resolve
 from bestarm.errors import InputError
 from bestarm.instance import Instance, Sampled
@@ -147,8 +148,9 @@ def make_scenario(
     scale = outcomes or Outcomes(binary=instance.binary)
     if base is None and chosen.needs_base:
         base = scale.mean_in_units(sorted(instance.means)[-2])
+    labels, against = labels_with_control(None, instance.arms, control)
     design = Design.make(
-        arms=instance.arms,
+        arms=labels,
         delta=delta,
         epsilon=epsilon,
         rho=rho,
@@ -163,7 +165,7 @@ def make_scenario(
         lower_is_better=scale.lower_is_better,
         difference=difference,
         indifference=indifference,
-        control=None if control is None else str(control),
+        control=against,
         delta_none=delta_none,
         base=base,
         max_participants=max_participants,
@@ -247,9 +249,9 @@ def simulate(
     The results do not depend on `jobs`. To use a cluster, call inside `joblib.parallel_config` with its backend and
     `jobs=-1`. A run that has not stopped after `max_participants` (or `max_samples`, the same) counts as undecided.
 
-    With `control`, the index of an arm, the others are compared with it: a run recommends an arm that is better, or
-    control itself for "none" when no arm is better by the `difference` (negative: not worse by so much). `delta` is the
-    risk of the first claim and `delta_none`, by default the same, that of the second.
+    With `control`, the index of an arm or any name for the first one, the others are compared with it: a run recommends
+    an arm that is better, or control itself for "none" when no arm is better by the `difference` (negative: not worse
+    by so much). `delta` is the risk of the first claim and `delta_none`, by default the same, that of the second.
 
     With `hard_end` every run ends with a recommendation by a number of people that follows from the design; `rates` is
     a band, lowest and highest, that no arm's mean is assumed to leave (docs/planning.md).

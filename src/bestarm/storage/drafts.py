@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from bestarm.storage.contract import Assignment, Book, Stage, Tally, Writing
@@ -20,6 +21,9 @@ Row = TypeVar("Row", Assignment, Stage, Tally)
 
 MOST_KEPT: Final = 20_000
 """Rows of a kind that stay known between blocks; beyond that all of them are read anew when they are needed."""
+
+
+_course_of = attrgetter("extent", "size", "closed_at", "position", "released_at", "releases", "terms")
 
 
 def twin(row: Row) -> Row:
@@ -88,6 +92,10 @@ class Drafting(Writing):
         self.known = known
         self.changed = RowsByKey()
         """What the parts that succeeded have changed."""
+        self.handed_over: set[int] = set()
+        """Assignments that are new here, or got another subject."""
+        self.turned: set[int] = set()
+        """Stages that are new here, or of which more changed than how many people and outcomes they have."""
         self.log: list[Event] = []
         self.arrays: dict[str, bytes] = {}
         self.layout: dict[str, bytes] | None = None
@@ -178,10 +186,16 @@ class Drafting(Writing):
 
     def save_assignment(self, assignment: Assignment) -> None:
         number = assignment.number
+        known = self.known.rows.assignments.get(number)
+        if known is None or known.subject != assignment.subject:
+            self.handed_over.add(number)
         self._drafts.assignments[number] = self._saved.assignments[number] = assignment
         self._saved.subjects.setdefault(assignment.subject, set()).add(number)
 
     def save_stage(self, stage: Stage) -> None:
+        known = self.known.rows.stages.get(stage.number)
+        if known is None or _course_of(known) != _course_of(stage):
+            self.turned.add(stage.number)
         self._drafts.stages[stage.number] = self._saved.stages[stage.number] = stage
         if stage.position is not None:
             self._drafts.positions[stage.position] = self._saved.positions[stage.position] = stage.number

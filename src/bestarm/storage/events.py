@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -75,12 +76,18 @@ class Event:
 
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-"""Made once: to make it takes longer than to write an event."""
+_MAKE: Final = getattr(json.encoder, "c_make_encoder", None)
+_PARTS: Final[Callable[[Any, int], Iterable[str]] | None] = _MAKE and _MAKE(
+    None, _ENCODER.default, json.encoder.encode_basestring, None, ":", ",", True, False, False
+)
+"""The same encoder as the library makes anew for every text, where Python has it in C; made once, it takes half."""
 
 
 def canonical(value: Any) -> str:
     """One text for each JSON value, so that hashes can be recomputed anywhere."""
-    return _ENCODER.encode(value)
+    if _PARTS is None or isinstance(value, str):
+        return _ENCODER.encode(value)
+    return "".join(_PARTS(value, 0))
 
 
 def next_event(

@@ -27,19 +27,41 @@ AT_ONCE: Final = 1000
 class PostgresLink(Link):
     """A connection to PostgreSQL, on which statements need not wait for each other's answers."""
 
+    def __init__(self, connection: Any, statements: Statements) -> None:
+        super().__init__(connection, statements)
+        self._writes: Writes = []
+
     def stream(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         with self.connection.cursor(name=f"stream_{id(object())}") as cursor:
             cursor.itersize = AT_ONCE
             yield from cursor.execute(statement, parameters)
 
+    def begin(self, begin: str, hold: str | None) -> None:
+        if hold is None:
+            self.execute(begin)
+            return
+        from psycopg import ClientCursor
+
+        cursor = ClientCursor(self.connection)  # both statements in one message
+        cursor.execute(f"{begin}; {self.statements.hold}", (hold,))
+        cursor.nextset()
+        self.held = cursor.fetchone()
+
     def write(self, writes: Writes) -> None:
+        self._writes += writes
+
+    def commit(self) -> None:
+        if not self._writes:
+            self.execute("COMMIT")
+            return
         with self.connection.pipeline():
-            for statement, rows in writes:
+            for statement, rows in self._writes:
                 if len(rows) == 1:
                     self.execute(statement, rows[0])
                 elif rows:
                     with self.connection.cursor() as cursor:
                         cursor.executemany(statement, rows)
+            self.execute("COMMIT")
 
 
 class PostgresStore(SQLStore):

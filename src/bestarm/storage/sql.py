@@ -62,14 +62,15 @@ class SQLStore(Store):
         """End what is left of the transaction and hand the connection back as it was; whether it can be used again."""
 
     @contextmanager
-    def _block(self, begin: str) -> Iterator[Link]:
-        # Commits when the block is left in peace; turns what the database says into our own errors.
+    def _block(self, begin: str, hold: str | None = None) -> Iterator[Link]:
+        # Commits when the block is left in peace; turns what the database says into our own errors. It may begin by
+        # holding a trial.
         driver: Any = self.engine.dialect.loaded_dbapi
         pooled: Any = None
         try:
-            pooled, link = self._begun(begin)
+            pooled, link = self._begun(begin, hold)
             yield link
-            link.execute("COMMIT")
+            link.commit()
         except driver.IntegrityError as error:
             raise OperationError(f"The store {self._place} refused a change: {_reason(error)}.") from error
         except (driver.Error, SQLAlchemyError) as error:
@@ -78,12 +79,12 @@ class SQLStore(Store):
             if pooled is not None:
                 self._let_go(pooled)
 
-    def _begun(self, begin: str) -> tuple[Any, Link]:
+    def _begun(self, begin: str, hold: str | None) -> tuple[Any, Link]:
         driver: Any = self.engine.dialect.loaded_dbapi
         pooled = self._connection()
         try:
             link = self._link(pooled.driver_connection)
-            link.execute(begin)
+            link.begin(begin, hold)
         except driver.Error as error:
             if not self._gone(error):
                 self._let_go(pooled)
@@ -93,7 +94,7 @@ class SQLStore(Store):
             self.engine.dispose()
             pooled = self._connection()
             link = self._link(pooled.driver_connection)
-            link.execute(begin)
+            link.begin(begin, hold)
         return pooled, link
 
     def _connection(self) -> Any:
@@ -147,7 +148,7 @@ class SQLStore(Store):
             writing.flush()
 
     def remove(self, name: str) -> None:
-        with self._block(self.begin_writing) as link:
+        with self._block(self.begin_writing, name) as link:
             known = self._held(link, name)
             if known.book.people:
                 raise InputError(f"The trial {name!r} has enrolled people; a trial with people in it is kept.")
@@ -157,7 +158,7 @@ class SQLStore(Store):
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writing]:
-        with self._block(self.begin_writing) as link:
+        with self._block(self.begin_writing, name) as link:
             writing = SQLWriting(link, self._held(link, name))
             yield writing
             writing.flush()
@@ -170,9 +171,8 @@ class SQLStore(Store):
 
     def _held(self, link: Link, name: str) -> Known:
         # The trial, nobody else writing it until the transaction ends: from memory if memory is right.
-        row = link.execute(self.statements.hold, (name,)).fetchone()
         known = self._kept.pop(name, None)
-        if row is not None and known is not None and (known.row, known.seq, known.head) == tuple(row):
+        if known is not None and (known.row, known.seq, known.head) == link.held:
             return known
         return self._trial(link, name)
 

@@ -15,11 +15,11 @@ from bestarm.storage.events import Event, canonical
 from bestarm.storage.sql_statements import (
     AT_ONCE,
     Statements,
-    assignment_change,
     assignment_row,
     bytes_from,
     event_from,
     event_row,
+    outcome_of,
     stage_change,
     stage_from,
     stage_row,
@@ -37,13 +37,25 @@ class Link:
         self.connection = connection
         self.execute = connection.execute
         self.statements = statements
+        self.held: tuple[int, int, str] | None = None
+        """Of the trial that is held: the store's own number of it, and number and hash of its last event."""
 
     def stream(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Rows one after the other, so that they need not fit into memory."""
         yield from self.execute(statement, parameters)
 
+    def begin(self, begin: str, hold: str | None) -> None:
+        """Begin a transaction, which may hold the trial of this name."""
+        self.execute(begin)
+        if hold is not None:
+            self.held = self.execute(self.statements.hold, (hold,)).fetchone()
+
+    def commit(self) -> None:
+        """End the transaction: everything in it is durable from here on."""
+        self.execute("COMMIT")
+
     def write(self, writes: Writes) -> None:
-        """Run these statements in order."""
+        """Run these statements in order, at the latest when the transaction is committed."""
         for statement, rows in writes:
             if len(rows) == 1:
                 self.execute(statement, rows[0])
@@ -156,13 +168,18 @@ class SQLWriting(Drafting, SQLReading):
         if changed.assignments:
             last = self._assigned_before
             new = [(trial, *assignment_row(a)) for n, a in changed.assignments.items() if n > last]
-            old = [(*assignment_change(a), trial, n) for n, a in changed.assignments.items() if n <= last]
-            writes += [(texts.add_assignment, new), (texts.change_assignment, old)]
+            old = [(*outcome_of(a), trial, n) for n, a in changed.assignments.items() if n <= last]
+            moved = [
+                (a.subject, trial, n) for n, a in changed.assignments.items() if n <= last and n in self.handed_over
+            ]
+            writes += [(texts.add_assignment, new), (texts.change_assignment, old), (texts.hand_over, moved)]
         if changed.stages:
             last = self._opened_before
             born = [(trial, *stage_row(stage)) for n, stage in changed.stages.items() if n > last]
-            grown = [(*stage_change(stage), trial, n) for n, stage in changed.stages.items() if n <= last]
-            writes += [(texts.add_stage, born), (texts.change_stage, grown)]
+            grown = [(n, stage) for n, stage in changed.stages.items() if n <= last]
+            turned = [(*stage_change(stage), trial, n) for n, stage in grown if n in self.turned]
+            counted = [(stage.people, stage.resolved, trial, n) for n, stage in grown if n not in self.turned]
+            writes += [(texts.add_stage, born), (texts.change_stage, turned), (texts.count_stage, counted)]
         if changed.tallies:
             writes.append((texts.put_tally, [(trial, *tally_row(tally)) for tally in changed.tallies.values()]))
         if self.layout is not None:

@@ -27,7 +27,8 @@ EVENT_COLUMNS: Final = (
 ASSIGNMENT_COLUMNS: Final = tuple(f.name for f in fields(Assignment))
 STAGE_COLUMNS: Final = tuple(f.name for f in fields(Stage))
 TALLY_COLUMNS: Final = tuple(f.name for f in fields(Tally))
-ASSIGNMENT_CHANGES: Final = ("subject", "state", "outcome", "value", "told_by", "told_at")
+OUTCOME: Final = ("state", "outcome", "value", "told_by", "told_at")
+"""What telling changes of an assignment."""
 STAGE_CHANGES: Final = (
     *("extent", "people", "resolved", "size"),
     *("closed_at", "position", "released_at", "releases", "terms"),
@@ -36,8 +37,8 @@ TALLY_CHANGES: Final = ("assigned", "resolved", "total", "voided")
 
 assignment_row = attrgetter(*ASSIGNMENT_COLUMNS)
 """An assignment as its columns."""
-assignment_change = attrgetter(*ASSIGNMENT_CHANGES)
-"""What may change of an assignment, as its columns."""
+outcome_of = attrgetter(*OUTCOME)
+"""What telling changes of an assignment, as its columns."""
 tally_row = attrgetter(*TALLY_COLUMNS)
 """A tally as its columns."""
 
@@ -76,7 +77,10 @@ class Statements:
         self.put_state = self._put("state", ("trial", "array"), ("bytes",))
         self.put_tally = self._put("tallies", ("trial", "stage", "arm"), TALLY_CHANGES)
         self.change_trial = self._update("trials", HEADS, ("id",))
-        self.change_assignment = self._update("assignments", ASSIGNMENT_CHANGES, ("trial", "number"))
+        self.change_assignment = self._update("assignments", OUTCOME, ("trial", "number"))
+        self.hand_over = self._update("assignments", ("subject",), ("trial", "number"))
+        self.count_stage = self._update("stages", ("people", "resolved"), ("trial", "number"))
+        """Apart from what else changes of a stage or an assignment, which stands in indexes."""
         self.change_stage = self._update("stages", STAGE_CHANGES, ("trial", "number"))
 
     def delete(self, table: str, column: str) -> str:

@@ -7,6 +7,7 @@ sum. This module and the ones that render it do not import the storage or the no
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from bestarm.comparison import NONE
@@ -212,6 +213,11 @@ def ledger_of(view: PublicView) -> Ledger:
     )
 
 
+def promised(view: PublicView) -> str:
+    """What every participant is promised, in a few words."""
+    return str(_spent(view)["promised"])
+
+
 def _spent(view: PublicView) -> dict[str, Any]:
     # What the releases so far cost any one person at most, and why.
     design = view.design
@@ -298,6 +304,7 @@ def risks_said(design: Design) -> tuple[str, ...]:
     return () if asked is None else (" ".join(["What is promised:", *asked.promises, asked.between]),)
 
 
+@lru_cache(maxsize=64)
 def _number(text: str | None) -> float | None:
     return None if text is None else float(kept(text, "The cost"))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from html import escape
+from typing import Final
 
 from bestarm._version import __version__
 from bestarm.design import Design
@@ -15,6 +17,7 @@ from bestarm.trial.public import (
     DIFFERENCES_MEAN,
     Estimate,
     PublicView,
+    Released,
     answer_said,
     assumptions,
     coins_said,
@@ -24,6 +27,7 @@ from bestarm.trial.public import (
     mended_said,
     outcome_said,
     people_released,
+    promised,
     status_of,
 )
 
@@ -74,8 +78,39 @@ def report_of(view: PublicView, head: str) -> Report:
     return Report(__version__, view.design.to_json(), status_of(view), ledger_of(view), head)
 
 
+_MADE: Final[deque[tuple[PublicView, str, str]]] = deque(maxlen=8)
+"""The pages that were made last, with what they were made of: many people may look between two public events."""
+
+
 def report_page(view: PublicView, head: str) -> str:
-    """The report as an HTML page that needs nothing else."""
+    """The report as an HTML page that needs nothing else; made once, however many people look at this very view."""
+    for known, known_head, page in tuple(_MADE):
+        if known is view and known_head == head:
+            return page
+    page = _page(view, head)
+    _MADE.append((view, head, page))
+    return page
+
+
+_PARTS: Final[deque[tuple[str, Released, int, str]]] = deque(maxlen=16)
+"""Parts of pages that change with releases alone, each with the last release it shows and the number of all."""
+
+
+def _once_a_release(part: str, view: PublicView, make: Callable[[PublicView], str]) -> str:
+    # A release never changes, so what follows from releases and the design is the same until the next.
+    if not view.releases:
+        return make(view)
+    last, count = view.releases[-1], len(view.releases)
+    for known, released, of, text in tuple(_PARTS):
+        if known == part and released is last and of == count:
+            return text
+    text = make(view)
+    _PARTS.append((part, last, count, text))
+    return text
+
+
+def _page(view: PublicView, head: str) -> str:
+    timeline = _once_a_release("timeline", view, figures.timeline_figure)
     sections = "".join(
         (
             _verdict(view),
@@ -83,9 +118,13 @@ def report_page(view: PublicView, head: str) -> str:
             _figure("What each arm is estimated to do", figures.estimates_figure(view), figures.estimates_said(view)),
             _figure("How far the evidence has come", figures.evidence_figure(view), figures.evidence_said(view)),
             _differences(view),
-            _figure("Releases so far", figures.timeline_figure(view), figures.timeline_said(view)),
+            _figure(
+                "Releases so far",
+                timeline,
+                figures.timeline_said(view),
+            ),
             _people(view),
-            _privacy(view),
+            _once_a_release("privacy", view, _privacy),
             _assumed(view),
             _design(view),
         )
@@ -96,7 +135,7 @@ def report_page(view: PublicView, head: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{name}: trial report</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{name}</h1><p class="lead">Report of a trial with {len(view.labels)} arms, '
-        f"{escape(risk_said(view.design))}, {escape(ledger_of(view).promised)}. "
+        f"{escape(risk_said(view.design))}, {escape(promised(view))}. "
         f"{escape(outcome_said(view.design))} {escape(dates_said(view))} "
         f"Everything here is computed from releases and public constants.</p>{sections}"
         f"<footer>bestarm {escape(__version__)} · head of the public chain: {escape(head)}</footer>"

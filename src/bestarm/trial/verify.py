@@ -26,7 +26,7 @@ from bestarm.exact import kept, text_of
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, AssignmentState, Reading, Stage
-from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
+from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, next_event
 from bestarm.storage.keys import Keys
 from bestarm.storage.spill import SpillingBooks
 from bestarm.trial.answers import Misfit, Verification
@@ -106,8 +106,9 @@ def _chain_faults(event: Event, before: str, seq: int, public_before: str, publi
         return [f"{missing} missing."]
     found = []
     try:
-        right = chained(before, event.seq, event.at, event.actor, event.kind, event.body, event.secret, event.salt)
-        right_publicly = chained_publicly(public_before, public_seq, event.kind, event.body)
+        said = (event.seq, event.at, event.actor, event.kind, event.body, event.secret, event.salt)
+        again = next_event(before, (public_seq - 1, public_before), *said)
+        right, right_publicly = again.hash, again.public_hash
     except UNREADABLE:
         right = right_publicly = ""
     if right != event.hash:

@@ -67,14 +67,8 @@ class Offer(NamedTuple):
 
 
 @rule(inline=False)
-def best_offer(
-    constants: CoinConstants, memory: Memory, enrolled: float, views: Views, leader: int, b: int, difference: bool
-) -> Offer:
-    """The size that should bring most evidence for its number of people, on average over what is believed.
-
-    `enrolled` people are on b in earlier stages. Those whose outcomes are awaited are taken off, since they will bring
-    theirs. But then the stage is not small: otherwise there would soon be many, each with its own noise.
-    """
+def best_offer(constants: CoinConstants, memory: Memory, views: Views, leader: int, b: int, difference: bool) -> Offer:
+    """The size that should bring most evidence for its number of people, on average over what is believed."""
     tuning = constants.tuning
     cash = cash_of(constants, memory, leader, b)
     need = needed(constants, memory, b, cash)
@@ -91,10 +85,6 @@ def best_offer(
         yields = choose_bet(constants, prospect, views, tuning.planning_rounds).worth / size
         if yields > best.yields:
             best = Offer(size, yields)
-    awaited = enrolled - memory.people[b]
-    if awaited > 0.0:
-        blind = blind_size(constants, enrolled, variance)
-        best = Offer(max(best.size - tuning.blind_trust * awaited, blind), best.yields)
     return best
 
 
@@ -107,6 +97,21 @@ def blind_size(constants: CoinConstants, enrolled: float, variance: float) -> fl
     quiet = min(ratio / tuning.blind_noise, tuning.blind_most * enrolled)
     loud = min(ratio / tuning.blind_loud, tuning.blind_more * enrolled)
     return max(quiet, loud, tuning.blind_least * enrolled)
+
+
+@rule
+def while_awaited(constants: CoinConstants, memory: Memory, size: float, enrolled: float, arm: int) -> float:
+    """By what to multiply a stage's sizes if outcomes of some of those `enrolled` on its largest arm are awaited.
+
+    These will bring evidence of their own and are taken off. But then the stage is not small: otherwise there would
+    soon be many, each with its own noise. How arms compare stays as it is, so that weights follow what is known.
+    """
+    awaited: float = enrolled - memory.people[arm]
+    if awaited <= 0.0:
+        return 1.0
+    variance = outcome_variance(memory.mean[arm], memory.people[arm])
+    least = blind_size(constants, enrolled, variance)
+    return max(size - constants.tuning.blind_trust * awaited, least) / size
 
 
 @rule(inline=False)
@@ -131,16 +136,19 @@ def plan_stage(
         return StagePlan(float(math.ceil(each * arms)), False, leader)
     difference = False
     top = 1.0
+    largest = leader
     for b in range(arms):
         size[b] = 0.0
         if b != leader and is_in(memory, b):
-            offer = best_offer(constants, memory, enrolled[b], views, leader, b, False)
+            offer = best_offer(constants, memory, views, leader, b, False)
             if arms_in(memory) == 2:
-                other = best_offer(constants, memory, enrolled[b], views, leader, b, True)
+                other = best_offer(constants, memory, views, leader, b, True)
                 difference = other.yields > offer.yields
                 offer = other if difference else offer
             size[b] = offer.size
-            top = max(top, size[b])
+            if size[b] > top:
+                top = size[b]
+                largest = b
     sampling = outcome_variance(memory.mean[leader], memory.people[leader])
     dominance = constants.noise / (constants.noise + top * sampling)
     power = tuning.power_chance + (tuning.power_noise - tuning.power_chance) * dominance
@@ -150,7 +158,9 @@ def plan_stage(
             size[b] = max(size[b], tuning.cover * top)
             norm += (size[b] / top) ** power
     size[leader] = top * norm ** (1.0 / power)
+    scale = while_awaited(constants, memory, top, enrolled[largest], largest)
     total = 0.0
     for arm in range(arms):
+        size[arm] *= scale
         total += size[arm]
     return StagePlan(min(float(math.ceil(total)), LARGEST), difference, leader)

@@ -114,7 +114,7 @@ def _linked(access: AccessHere, link: str) -> str:
     return grant.trial
 
 
-class Kept:
+class KeptPages:
     """Pages that were made for whoever has a link: the next one who looks gets the same, until the view is another.
 
     Those who are signed in have names and forms of their own on theirs.
@@ -149,8 +149,8 @@ def _page(request: Request, trials: Trials, name: str, door: Entrance) -> Respon
     )
 
 
-def _kept(request: Request) -> Kept:
-    return cast(Kept, request.app.state.kept_pages)
+def _kept(request: Request) -> KeptPages:
+    return cast(KeptPages, request.app.state.kept_pages)
 
 
 def _live(request: Request, trials: Trials, name: str, door: Entrance, mark: str) -> Response:
