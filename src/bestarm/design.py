@@ -14,9 +14,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from bestarm.checks import BETA, DELTA, EXPONENT, one_of, whole
-from bestarm.codes import AS_TYPED, CODE_RULES, FOLDED
-from bestarm.comparison import NONE, Comparison, check_control, comparison_of, difference_rule, risk_of_none
+from bestarm.checks import BETA, DELTA, EXPONENT, one_of
+from bestarm.codes import AS_TYPED, FOLDED
+from bestarm.comparison import NONE, Comparison, comparison_of, difference_rule, risk_of_none
+from bestarm.design_checks import check_design
 from bestarm.durations import duration, in_largest_unit
 from bestarm.ending import Ending, checked_rates, plan_ending, sound
 from bestarm.errors import InputError
@@ -30,12 +31,6 @@ from bestarm.release.laws import Law, randomised
 from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MODELS, Privacy, grid_of, law_of
 
 DEFAULT_ALGORITHM: Final = "evidence"
-SMALLEST_BUDGET: Final = Fraction(1, 10**6)
-"""Per outcome; below it no trial of this world ends, and noisy sums no longer fit the database's integers."""
-LARGEST_BUDGET: Final = 10**6
-LONGEST_LABEL: Final = 100
-MOST_PARTICIPANTS: Final = 10**15
-MOST_CONTRIBUTIONS: Final = 10**6
 
 WEAK_BUDGET: Final = 10
 IMPUTED: Final = "The imputed outcome"
@@ -87,7 +82,7 @@ class Design:
     told an outcome (`bestarm.distributed`); else the store adds it to sums."""
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_design(self)
 
     @classmethod
     def make(
@@ -469,78 +464,6 @@ def _withdrawal(rule: str | None, outcomes: Outcomes) -> str:
         return f"impute:{text_of(outcomes.worst)}"
     kind, colon, value = rule.partition(":")
     return f"impute:{text_of(exact(value, 'The imputed outcome'))}" if kind == "impute" and colon else rule
-
-
-def _check(design: Design) -> None:
-    """The one validator: whatever way a design comes about, it fits together."""
-    arms = design.arms
-    if len(arms) < 2:
-        raise InputError(f"A trial compares at least two arms; this one has {len(arms)}.")
-    if any(not label or len(label) > LONGEST_LABEL for label in arms):
-        raise InputError(f"Every arm needs a label of 1 to {LONGEST_LABEL} characters.")
-    if len(set(arms)) < len(arms):
-        raise InputError("Two arms have the same label; labels have to differ.")
-    DELTA.exactly(design.delta)
-    BETA.exactly(design.beta)
-    EXPONENT.exactly(design.s)
-    difference_rule(design.outcomes, design.control).exactly(design.difference)
-    check_control(design.arms, design.control, design.delta_none)
-    one_of("The encoding", design.encoding, (AS_IS, COIN, ON_GRID))
-    one_of("The allocation", design.allocation, ("random", "fixed"))
-    one_of("The rule of codes", design.codes, CODE_RULES)
-    whole("The number of contributions", design.contributions, 1, MOST_CONTRIBUTIONS)
-    if design.max_participants is not None:
-        whole("The largest number of participants", design.max_participants, len(arms), MOST_PARTICIPANTS)
-    if design.hard_end is not None and design.max_participants != design.hard_end.people:
-        raise InputError("A trial with a hard end takes at most as many participants as its stages hold.")
-    if design.hard_end is not None and design.encoding == ON_GRID:
-        raise InputError("A trial with a hard end counts outcomes of 0 and 1; others become so by a coin.")
-    if design.follow_up is not None:
-        duration(design.follow_up)
-    if design.contributions > 1 and design.follow_up is None:
-        raise InputError(
-            "A trial with several contributions of one person needs a follow-up: when somebody may take part again "
-            "depends on the clock, and not on whether an outcome was reported."
-        )
-    if design.contributions > 1 and design.privacy.shuffling is not None:
-        raise InputError("Under the privacy model shuffle a person contributes once; leave the contributions out.")
-    _check_noise(design)
-    _check_budget(design)
-    _check_withdrawal(design)
-
-
-def _check_noise(design: Design) -> None:
-    if not design.distributed:
-        return
-    if design.privacy.model != "pure":
-        raise InputError(f"Distributed noise belongs to the privacy model pure, not to {design.privacy.model}.")
-    if design.contributions > 1:
-        raise InputError("With distributed noise a person contributes once; leave the contributions out.")
-    if design.replaces:
-        raise InputError("With distributed noise nobody is replaced; use impute:X or against.")
-
-
-def _check_budget(design: Design) -> None:
-    budget, each = design.privacy.budget, design.per_outcome.budget
-    if budget is None or each is None:
-        return
-    said = f"{design.privacy.measure} is {text_of(budget)}"
-    if each < SMALLEST_BUDGET:
-        raise InputError(f"{said}; for one outcome it has to be at least {text_of(SMALLEST_BUDGET)}.")
-    if budget > LARGEST_BUDGET:
-        raise InputError(f"{said}, which promises nothing; it can be at most {LARGEST_BUDGET}.")
-
-
-def _check_withdrawal(design: Design) -> None:
-    kind = design.withdrawal.partition(":")[0]
-    if kind == "impute" and ":" in design.withdrawal:
-        _ = design.imputed(on_champion=True)  # raises if it lies outside of the bounds
-    elif design.withdrawal not in ("replace", "against"):
-        raise InputError(
-            f"The withdrawal rule is {design.withdrawal!r}; it takes impute:X (X an outcome), against or replace."
-        )
-    elif design.replaces and design.follow_up is not None:
-        raise InputError("A trial with a follow-up imputes what is missing when it is due; it cannot replace people.")
 
 
 __all__ = [

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bestarm.design import SMALLEST_BUDGET
+from bestarm.design_checks import SMALLEST_BUDGET
 from bestarm.errors import InputError
 from bestarm.policy.record import LARGEST_STAGE
 from bestarm.privacy.mechanism import live_mechanism, mechanism_of

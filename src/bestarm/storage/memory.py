@@ -59,7 +59,7 @@ class MemoryBooks(Books):
 
 
 @dataclass
-class Kept:
+class KeptTrial:
     """One trial as a store in memory keeps it."""
 
     name: str
@@ -77,7 +77,7 @@ class Kept:
 class MemoryReading(Reading):
     """A trial at one moment; whatever is handed out is a copy."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: KeptTrial) -> None:
         self.name, self.design, self.key = kept.name, kept.design, kept.key
         self.seq, self.head = kept.seq, kept.head
         self.public_seq, self.public_head = kept.public_seq, kept.public_head
@@ -142,7 +142,7 @@ class MemoryReading(Reading):
 class MemoryWriting(Drafting, MemoryReading):
     """A trial held for writing; nothing of it is kept before `keep`."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: KeptTrial) -> None:
         MemoryReading.__init__(self, kept)
         heads = (kept.seq, kept.head, kept.public_seq, kept.public_head)
         Drafting.__init__(self, Known(0, kept.name, kept.design, kept.key, *heads, self.book))
@@ -185,7 +185,7 @@ class MemoryStore(Store):
     """
 
     def __init__(self) -> None:
-        self._trials: dict[str, Kept] = {}
+        self._trials: dict[str, KeptTrial] = {}
         self._turn = threading.Lock()
         self.keys = KeysInMemory()
 
@@ -196,7 +196,7 @@ class MemoryStore(Store):
     def add(self, name: str, design: dict[str, Any], key: bytes) -> Iterator[Writing]:
         if name in self._trials:
             raise InputError(f"There is already a trial named {name!r}; choose another name.")
-        kept = Kept(name, design, key)
+        kept = KeptTrial(name, design, key)
         writing = MemoryWriting(kept)
         yield writing
         writing.keep()
@@ -218,7 +218,7 @@ class MemoryStore(Store):
     def reading(self, name: str) -> Iterator[Reading]:
         yield MemoryReading(self._found(name))
 
-    def _found(self, name: str) -> Kept:
+    def _found(self, name: str) -> KeptTrial:
         if name not in self._trials:
             raise NoSuchTrial(f"There is no trial named {name!r}.")
         return self._trials[name]

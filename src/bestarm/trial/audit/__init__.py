@@ -21,7 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from bestarm.design import DEFAULT_ALGORITHM, LARGEST_BUDGET, Design, resolve
+from bestarm.design import DEFAULT_ALGORITHM, Design, resolve
+from bestarm.design_checks import LARGEST_BUDGET
 from bestarm.errors import InputError
 from bestarm.policy.algorithm import Algorithm
 from bestarm.privacy.attack import FEWEST_DRAWS
