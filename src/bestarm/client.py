@@ -270,10 +270,11 @@ class RemoteTrial(Tabled):
                 temporary.write_text(text, encoding="utf-8")
         return {kind: str(path) for kind, path in paths.items()}
 
-    def open_assignments(self) -> list[OpenAssignment]:
-        """The assignments whose outcomes are awaited, the most urgent first."""
+    def open_assignments(self, start: int = 0, most: int | None = None) -> list[OpenAssignment]:
+        """The assignments whose outcomes are awaited, the most urgent first. Of a long list a page: `most` of them at
+        most, without the first `start`."""
         found = self._read("open")["assignments"]
-        return [OpenAssignment.from_json(one) for one in found]
+        return [OpenAssignment.from_json(one) for one in found[start : None if most is None else start + most]]
 
     def verify(self) -> Verification:
         """Let the server replay the log and compare."""

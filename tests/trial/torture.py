@@ -83,7 +83,10 @@ def work(place: str, clerk: int, first: int, pipe: int) -> None:
         if asked.id is None or asked.arm is None:
             return
         say("asked", subject, asked.id, asked.arm)
-        trial.tell(asked.id, outcome_of(subject, asked.arm))
+        if (
+            trial.tell(asked.id, outcome_of(subject, asked.arm)) == "late"
+        ):  # another clerk's outcome was the last needed
+            return
         say("told", asked.id, outcome_of(subject, asked.arm))
         number += 1
         if number % 2 == 0:

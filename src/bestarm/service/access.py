@@ -137,7 +137,7 @@ class Access:
         # The update is the test: of two that come at once only one changes the row.
         used = (
             sa.update(table)
-            .where(table.c.secret_hash == _hashed(secret), table.c.kind == "link", self._alive(table))
+            .where(table.c.secret_hash == _hashed(secret), table.c.kind == "link", _alive(table, self._now()))
             .values(ended_at=self._now())
             .returning(table)
         )
@@ -149,7 +149,9 @@ class Access:
 
     def grants(self) -> list[Grant]:
         """All tokens and view links that are good now, oldest first."""
-        query = sa.select(table).where(table.c.kind.in_(("token", "view")), self._alive(table)).order_by(table.c.id)
+        query = (
+            sa.select(table).where(table.c.kind.in_(("token", "view")), _alive(table, self._now())).order_by(table.c.id)
+        )
         with self._store.transaction() as connection:
             return [_grant(row) for row in connection.execute(query)]
 
@@ -192,26 +194,24 @@ class Access:
         row = connection.execute(sa.insert(table).values(values).returning(table)).one()
         return secret, _grant(row)
 
-    def _alive(self, rows: Any) -> sa.ColumnElement[bool]:
-        in_time = sa.or_(rows.c.expires_at.is_(None), rows.c.expires_at > self._now())
-        return sa.and_(rows.c.ended_at.is_(None), in_time)
-
     def _now(self) -> int:
         return int(self._clock())
 
 
+def _alive(rows: Any, now: Any) -> sa.ColumnElement[bool]:
+    in_time = sa.or_(rows.c.expires_at.is_(None), rows.c.expires_at > now)
+    return sa.and_(rows.c.ended_at.is_(None), in_time)
+
+
 def _query() -> sa.Select[Any]:
     # Made once: to put it together takes longer than to run it.
-    def alive(rows: Any) -> sa.ColumnElement[bool]:
-        in_time = sa.or_(rows.c.expires_at.is_(None), rows.c.expires_at > sa.bindparam("now"))
-        return sa.and_(rows.c.ended_at.is_(None), in_time)
-
     above = table.alias("above")
+    now: sa.BindParameter[int] = sa.bindparam("now")
     return (
         sa.select(table)
         .outerjoin(above, table.c.parent == above.c.id)
-        .where(table.c.secret_hash.in_(sa.bindparam("hashes", expanding=True)), alive(table))
-        .where(sa.or_(above.c.id.is_(None), above.c.kind == "link", alive(above)))
+        .where(table.c.secret_hash.in_(sa.bindparam("hashes", expanding=True)), _alive(table, now))
+        .where(sa.or_(above.c.id.is_(None), above.c.kind == "link", _alive(above, now)))
     )
 
 
