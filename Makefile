@@ -14,7 +14,7 @@ demo: .venv/.demo
 	$(BIN)/bestarm demo
 
 test: .venv/.test check
-	$(BIN)/pytest -q -n 2 --dist loadfile --durations=15 $(COVERAGE)
+	$(BIN)/pytest -q -n 2 --dist worksteal --durations=15 $(COVERAGE)
 
 # What the pre-commit hooks run, too.
 check: .venv/.test
