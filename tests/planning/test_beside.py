@@ -216,7 +216,7 @@ def test_the_smallest_difference_is_found_to_five_percent(needed: float) -> None
 
 
 def test_participants_are_also_told_their_chance() -> None:
-    found = plan(arms=2, difference=0.3, base=0.3, participants=100, **FIXED | {"runs": 20})
+    found = plan(arms=2, difference=0.3, base=0.3, participants=100, **FIXED | {"runs": 3})
     assert found.chance_of_verdict is not None
     assert found.smallest_difference is not None
     assert found.chance_of_verdict == float(found.fixed_samples is not None and found.fixed_samples <= 100)
