@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    TimeoutError,
+    expect,
+    sync_playwright,
+)
 
 FLAGS = [
     "--headless",
@@ -22,6 +31,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+ATTEMPTS = 3
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 780}
 AXE = Path(__file__).parent / "vendored" / "axe.min.js"
@@ -54,10 +64,17 @@ def running_chromium() -> Iterator[Browser]:
 
 
 def press_enter(page: Page) -> None:
-    """Press Enter once the page is drawn: Chromium may drop keys that come before, and nobody would press one then."""
+    """Send a form with the keyboard. Chromium may drop a key that comes while a page is being drawn: then again."""
     page.wait_for_load_state("load")
     page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
-    page.keyboard.press("Enter")
+    for attempt in range(ATTEMPTS):
+        try:
+            with page.expect_navigation(timeout=20_000):
+                page.keyboard.press("Enter")
+            return
+        except TimeoutError:
+            if attempt == ATTEMPTS - 1:
+                raise
 
 
 class Watched:
