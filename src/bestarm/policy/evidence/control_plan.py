@@ -8,21 +8,13 @@ can be trusted.
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
-from bestarm.policy.evidence.belief import spread_between, variance_of_outcome
+from bestarm.policy.evidence.belief import spread_between
 from bestarm.policy.evidence.control import ControlConstants
 from bestarm.policy.evidence.pairs import Pairs, Zone
 from bestarm.policy.evidence.zone import SET_APART
-from bestarm.policy.evidence.zone_plan import (
-    LARGEST,
-    ZonePlan,
-    first_size,
-    is_first_difference,
-    rival_size,
-    share_of_noise,
-)
+from bestarm.policy.evidence.zone_plan import ZonePlan, balance, plan_first, plan_of, rival_size
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import OPENED, PENDING, RELEASED, newest_slot
 from bestarm.rules import rule
@@ -70,16 +62,12 @@ def size_against(
 def plan_control(constants: ControlConstants, pairs: Pairs, size: FloatArray) -> ZonePlan:
     """Writes the people that each arm should get into `size`."""
     paired = constants.better
-    tuning = paired.tuning
     control = constants.arm
     if pairs.belief.people[control] == 0.0:
-        for arm in range(paired.arms):
-            size[arm] = first_size(constants.first)
-        return ZonePlan(min(paired.arms * size[0], LARGEST), is_first_difference(constants.first, size[0]))
+        return plan_first(constants.first, size)
     better = looks_better(constants, pairs)
     difference = False
     for _ in range(2):
-        top = 1.0
         tried = 0
         walks = 0
         for a in range(paired.arms):
@@ -88,26 +76,13 @@ def plan_control(constants: ControlConstants, pairs: Pairs, size: FloatArray) ->
                 # Whoever is tried beside the candidate may turn out to be it, and is no use with fewer people.
                 of = int(pairs.leader[0]) if better else a
                 size[a], walk = size_against(constants, pairs, of, better, difference)
-                top = max(top, size[a])
                 tried += 1
                 walks += 1 if walk else 0
-        variance = variance_of_outcome(pairs.belief.mean[control], pairs.belief.people[control])
-        noisy = share_of_noise(paired, top, variance)
-        power = tuning.power_chance + (tuning.power_noise - tuning.power_chance) * noisy
-        norm = 0.0
-        for a in range(paired.arms):
-            if size[a] > 0.0:
-                # Walks need equal weights.
-                size[a] = top if walks == tried else max(size[a], tuning.cover * top)
-                norm += (size[a] / top) ** power
-        size[control] = top if walks == tried else top * norm ** (1.0 / power)
-        if difference or tried != 1 or paired.noise <= tuning.difference * top * variance:
+        noisy = balance(paired, pairs.belief, control, size, walks == tried)
+        if difference or tried != 1 or not noisy:
             break
         difference = True
-    total = 0.0
-    for arm in range(paired.arms):
-        total += size[arm]
-    return ZonePlan(min(math.ceil(total), LARGEST), difference)
+    return plan_of(paired, size, difference)
 
 
 @rule(inline=False)

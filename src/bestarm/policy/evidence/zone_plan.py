@@ -135,42 +135,62 @@ def rival_size(constants: ZoneConstants, pairs: Pairs, leader: int, b: int, diff
 
 
 @rule(inline=False)
+def plan_first(constants: ZoneConstants, size: FloatArray) -> ZonePlan:
+    """The first stage: everybody alike."""
+    for arm in range(constants.arms):
+        size[arm] = first_size(constants)
+    return ZonePlan(min(constants.arms * size[0], LARGEST), is_first_difference(constants, size[0]))
+
+
+@rule(inline=False)
+def balance(constants: ZoneConstants, belief: Belief, champion: int, size: FloatArray, equal: bool) -> bool:
+    """Gives the champion the people that its rivals' sizes call for; all the same where walks need equal weights.
+
+    Returns whether noise matters so much that a stage of two arms should be released as a difference.
+    """
+    tuning = constants.tuning
+    top = 1.0
+    for b in range(constants.arms):
+        top = max(top, size[b])
+    variance = variance_of_outcome(belief.mean[champion], belief.people[champion])
+    noisy = share_of_noise(constants, top, variance)
+    power = tuning.power_chance + (tuning.power_noise - tuning.power_chance) * noisy
+    norm = 0.0
+    for b in range(constants.arms):
+        if size[b] > 0.0:
+            size[b] = top if equal else max(size[b], tuning.cover * top)
+            norm += (size[b] / top) ** power
+    size[champion] = top if equal else top * norm ** (1.0 / power)
+    return bool(constants.noise > tuning.difference * top * variance)
+
+
+@rule(inline=False)
+def plan_of(constants: ZoneConstants, size: FloatArray, difference: bool) -> ZonePlan:
+    """A stage of these sizes."""
+    total = 0.0
+    for arm in range(constants.arms):
+        total += size[arm]
+    return ZonePlan(min(math.ceil(total), LARGEST), difference)
+
+
+@rule(inline=False)
 def plan_zone(constants: ZoneConstants, pairs: Pairs, size: FloatArray) -> ZonePlan:
     """Writes the people that each arm should get into `size`: the leader, and all that are not out under it."""
-    tuning = constants.tuning
-    arms = constants.arms
     leader = int(pairs.leader[0])
-    difference = False
     if pairs.belief.people[leader] == 0.0:
-        for arm in range(arms):
-            size[arm] = first_size(constants)
-        difference = is_first_difference(constants, size[0])
-        return ZonePlan(min(arms * size[0], LARGEST), difference)
+        return plan_first(constants, size)
+    difference = False
     for _ in range(2):
-        top = 1.0
         rivals = 0
         walks = 0
-        for b in range(arms):
+        for b in range(constants.arms):
             size[b] = 0.0
             if b != leader and pairs.out[leader, b] == 0:
                 size[b], walk = rival_size(constants, pairs, leader, b, difference)
-                top = max(top, size[b])
                 rivals += 1
                 walks += 1 if walk else 0
-        variance = variance_of_outcome(pairs.belief.mean[leader], pairs.belief.people[leader])
-        noisy = share_of_noise(constants, top, variance)
-        power = tuning.power_chance + (tuning.power_noise - tuning.power_chance) * noisy
-        norm = 0.0
-        for b in range(arms):
-            if size[b] > 0.0:
-                # Walks need equal weights.
-                size[b] = top if walks == rivals else max(size[b], tuning.cover * top)
-                norm += (size[b] / top) ** power
-        size[leader] = top if walks == rivals else top * norm ** (1.0 / power)
-        if difference or rivals != 1 or constants.noise <= tuning.difference * top * variance:
+        noisy = balance(constants, pairs.belief, leader, size, walks == rivals)
+        if difference or rivals != 1 or not noisy:
             break
         difference = True
-    total = 0.0
-    for arm in range(arms):
-        total += size[arm]
-    return ZonePlan(min(math.ceil(total), LARGEST), difference)
+    return plan_of(constants, size, difference)
