@@ -26,13 +26,18 @@ import numpy as np
 
 from bestarm.errors import InputError
 from bestarm.policy.record import FloatArray
-from bestarm.release.laws import Law, bet_cap, log_mgf
+from bestarm.release.arrays import log_mgfs
+from bestarm.release.laws import Law, bet_cap
 
 SLOPES: Final = 14
 """How many slopes share the wealth."""
 STEEPEST: Final = 1.0
 """The steepest slope, or this share of the largest that the noise allows; each next one is half of it."""
 PART_OF_CAP: Final = 0.7
+GRAIN: Final = 2.0**-40
+"""Ends of intervals are multiples of this."""
+MOST_STEPS: Final = 100
+"""Newton's steps end long before; the bound only says that they end."""
 PRIOR: Final = 20.0
 """The pivot is the pooled mean so far, with so many people at 1/2 and the variance of one noise on top."""
 
@@ -100,26 +105,47 @@ def pair_interval(stages: Sequence[StageRelease], a: int, b: int, law: Law, alph
 
 
 def lower_end(bets: Bets, line: float, law: Law) -> float:
-    """The largest difference that is given up, by halving; -1 if none is."""
-    low, high = -1.0, 1.0
-    if most_wealth(bets, low * law.slope) < line:
-        return -1.0
-    for _ in range(45):
-        middle = 0.5 * (low + high)
-        if most_wealth(bets, middle * law.slope) >= line:
-            low = middle
-        else:
-            high = middle
-    return low
+    """The largest difference that is given up, rounded down to a multiple of GRAIN; -1 if none is.
+
+    The largest wealth so far falls with theta and is convex: tangents meet the line where theta is given up still, so
+    Newton's steps from -1 come to the end from its own side.
+    """
+    theta = -1.0
+    for _ in range(MOST_STEPS):
+        most, slope = _wealth_and_slope(bets, theta * law.slope)
+        if most < line or slope >= 0.0:
+            break
+        step = (most - line) / (-slope * law.slope)
+        theta = min(theta + step, 1.0)
+        if step < 0.01 * GRAIN or theta == 1.0:
+            break
+    return -1.0 if theta == -1.0 else max(-1.0, math.floor(theta / GRAIN) * GRAIN)
+
+
+def _wealth_and_slope(bets: Bets, theta: float) -> tuple[float, float]:
+    # `most_wealth` and its derivative.
+    if bets.people.size == 0:
+        return 0.0, 0.0
+    wealth = log_wealth(bets, theta)
+    averages = _averages(wealth)
+    at = int(averages.argmax())
+    shares = np.exp(wealth[at] - wealth[at].max())
+    here = slice(0, at + 1)
+    falls = (bets.people[here, None] * bets.cross[here] / (bets.both[here] + theta * bets.cross[here])).sum(axis=0)
+    return max(0.0, float(averages[at])), -float(shares @ falls / shares.sum())
 
 
 def most_wealth(bets: Bets, theta: float) -> float:
     """log of the largest average wealth so far against "a is better than b by at most theta"."""
     if bets.people.size == 0:
         return 0.0
-    wealth = log_wealth(bets, theta)
+    return max(0.0, float(_averages(log_wealth(bets, theta)).max()))
+
+
+def _averages(wealth: FloatArray) -> FloatArray:
     most = wealth.max(axis=1)
-    return float(max(0.0, (most + np.log(np.exp(wealth - most[:, None]).mean(axis=1))).max()))
+    found: FloatArray = most + np.log(np.exp(wealth - most[:, None]).mean(axis=1))
+    return found
 
 
 def log_wealth(bets: Bets, theta: float) -> FloatArray:
@@ -129,12 +155,28 @@ def log_wealth(bets: Bets, theta: float) -> FloatArray:
     return total
 
 
+class _Seen(NamedTuple):
+    """What a stage says of an ordered pair of arms, a row of numbers."""
+
+    ratio: float
+    """The probability of the first arm over that of the second."""
+    pivot: float
+    na: float
+    nb: float
+    difference: float
+    """1 if the two have one release, their difference, else 0."""
+    ra: float
+    """The first arm's sum, or the difference."""
+    rb: float
+    """The second arm's sum, with those voided counted 1; for a difference their number alone."""
+
+
 def pair_bets(stages: Sequence[StageRelease], a: int, b: int, law: Law) -> Bets:
     """Bets on a (the champion) against b for every stage that released something about both, in order.
 
     Slopes look at earlier stages only: at their pooled mean, as the pivot around which outcomes vary least.
     """
-    gains, people, boths, crosses = [], [], [], []
+    rows: list[_Seen] = []
     total, count = 0.0, 0.0
     noises = 0
     for stage in stages:
@@ -142,26 +184,28 @@ def pair_bets(stages: Sequence[StageRelease], a: int, b: int, law: Law) -> Bets:
         is_difference = stage.champion >= 0
         on_pair = pa > 0.0 and pb > 0.0 and (not is_difference or stage.champion in (a, b)) and stage.only in (-1, a)
         if on_pair:
-            pivot = 0.5 if is_difference else pooled(total, count, noises, law)
-            la, lb = slopes(pa / pb, pivot, law)
-            gain, both, cross = stage_bets(stage, a, b, la, lb, law)
-            gains.append(gain)
-            boths.append(both)
-            crosses.append(cross)
-            people.append(float(stage.sizes[a] + stage.sizes[b]))
+            rows.append(_seen(stage, a, b, 0.5 if is_difference else pooled(total, count, noises, law)))
         if not is_difference:
             for arm in (a, b):
                 if stage.weights[arm] > 0.0:
                     total += stage.values[arm]
                     count += stage.sizes[arm]
                     noises += 1
-    shape = (len(gains), SLOPES)
-    return Bets(
-        np.array(gains).reshape(shape),
-        np.array(people),
-        np.array(boths).reshape(shape),
-        np.array(crosses).reshape(shape),
-    )
+    if not rows:
+        nothing = np.zeros((0, SLOPES))
+        return Bets(nothing, np.zeros(0), nothing, nothing)
+    seen = np.array(rows)
+    la, lb = slopes(seen[:, [0]], seen[:, [1]], law)
+    return Bets(*_gains(seen, la, lb, law))
+
+
+def _seen(stage: StageRelease, a: int, b: int, pivot: float) -> _Seen:
+    ratio, na, nb = stage.weights[a] / stage.weights[b], float(stage.sizes[a]), float(stage.sizes[b])
+    voided = float(stage.voided[b]) if stage.voided is not None else 0.0
+    if stage.champion >= 0:
+        value = stage.values[0] if stage.champion == a else -stage.values[0]
+        return _Seen(ratio, pivot, na, nb, 1.0, value, voided)
+    return _Seen(ratio, pivot, na, nb, 0.0, stage.values[a], stage.values[b] + voided)
 
 
 def pooled(total: float, count: float, noises: int, law: Law) -> float:
@@ -170,12 +214,15 @@ def pooled(total: float, count: float, noises: int, law: Law) -> float:
     return min(max((total + 0.5 * doubt) / (count + doubt), 0.02), 0.98)
 
 
-def slopes(r: float, pivot: float, law: Law) -> tuple[FloatArray, FloatArray]:
-    """Slopes with this pivot, each half as steep as the one before: X = t(1-c), Y = tc, times r on the other arm."""
-    top = min(STEEPEST, PART_OF_CAP * bet_cap(law) / max(r, 1.0))
+def slopes(r: float | FloatArray, pivot: float | FloatArray, law: Law) -> tuple[FloatArray, FloatArray]:
+    """Slopes with this pivot, each half as steep as the one before: X = t(1-c), Y = tc, times r on the other arm.
+
+    Of columns of ratios and pivots a row for each.
+    """
+    top = np.minimum(STEEPEST, PART_OF_CAP * bet_cap(law) / np.maximum(r, 1.0))
     t = top * 2.0 ** -np.arange(SLOPES, dtype=np.float64)
     # Where the pivot is near 0 or 1, or weights differ, a factor may not fall below 1/2.
-    t = np.minimum(t, 0.5 / max(pivot, r * (1.0 - pivot)))
+    t = np.minimum(t, 0.5 / np.maximum(pivot, r * (1.0 - pivot)))
     la = np.log1p(t * (1.0 - pivot)) - np.log1p(-t * pivot)
     lb = np.log1p(r * t * pivot) - np.log1p(-r * t * (1.0 - pivot))
     most = 0.95 * bet_cap(law)
@@ -186,19 +233,18 @@ def stage_bets(
     stage: StageRelease, a: int, b: int, la: FloatArray, lb: FloatArray, law: Law
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """One stage's gain without D, AB - 1 and (A - 1)(B - 1), for each slope."""
-    r = stage.weights[a] / stage.weights[b]
-    na, nb = float(stage.sizes[a]), float(stage.sizes[b])
-    voided = float(stage.voided[b]) if stage.voided is not None else 0.0
-    if stage.champion >= 0:
-        lb = la
-        value = stage.values[0] if stage.champion == a else -stage.values[0]
-        seen = la * (value - voided) - _psi(law, la)
-    else:
-        seen = la * stage.values[a] - lb * (stage.values[b] + voided) - _psi(law, la) - _psi(law, lb)
+    gain, _, both, cross = _gains(np.array([_seen(stage, a, b, 0.5)]), la[None, :], lb[None, :], law)
+    return gain[0], both[0], cross[0]
+
+
+def _gains(
+    seen: FloatArray, la: FloatArray, lb: FloatArray, law: Law
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    # Of rows as _Seen has them: the gains without D, the people, AB - 1 and (A - 1)(B - 1), stage by slope.
+    r, _, na, nb, difference, ra, rb = (seen[:, [column]] for column in range(seen.shape[1]))
+    apart = difference == 1.0
+    lb = np.where(apart, la, lb)
+    noises = log_mgfs(law, la) + np.where(apart, 0.0, log_mgfs(law, lb))
     up, down = np.expm1(la), np.expm1(lb)
-    gain: FloatArray = seen + na * np.log((1.0 + r) / r * down) + nb * (np.log((1.0 + r) * up) + lb)
-    return gain, np.expm1(la + lb), up * down
-
-
-def _psi(law: Law, slope: FloatArray) -> FloatArray:
-    return np.array([log_mgf(law, float(l)) for l in slope])  # noqa: E741
+    gain = la * ra - lb * rb - noises + na * np.log((1.0 + r) / r * down) + nb * (np.log((1.0 + r) * up) + lb)
+    return gain, (na + nb)[:, 0], np.expm1(la + lb), up * down

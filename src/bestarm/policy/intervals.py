@@ -16,18 +16,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from bestarm.errors import InputError
-from bestarm.release.laws import (
-    Law,
-    bet_cap,
-    counted_mean,
-    has_pmf,
-    log_mgf,
-    log_outcome_mgf,
-    log_pmf,
-    noise_variance,
-    outcome_mean,
-)
+from bestarm.release.arrays import FloatArray, log_mgfs, log_outcome_mgfs, log_pmfs
+from bestarm.release.laws import Law, bet_cap, counted_mean, has_pmf, noise_variance, outcome_mean
 
 Batch: TypeAlias = tuple[int, float]
 """The size of a released batch, and its release."""
@@ -38,8 +31,14 @@ LEVELS_IN_USE: Final = 6
 """Levels that are looked at in the likelihood form: the one the data can just see, and coarser ones."""
 FINEST: Final = 40
 """No level beyond this one is looked at."""
-HALVINGS: Final = 30
-"""Steps of each bisection: an interval's ends are rounded outwards by a 2^-30th."""
+CLOSE: Final = 1e-5
+"""At an interval's end the evidence is beyond its line by at most this many nats: ends are rounded outwards."""
+TRISECTIONS: Final = 40
+"""Steps of the search for a tilt: found but for a 10^-7th of its range."""
+MOST_HEIGHT: Final = 1e6
+"""Stands for the root of infinite evidence."""
+NARROW: Final = 2.0**-30
+"""An end is not looked for more closely than this."""
 
 
 def confidence_interval(
@@ -61,8 +60,9 @@ def confidence_interval(
     threshold = math.log(2 * arms / alpha)
     excludes = tilted_evidence(law, batches) if tilted else likelihood_evidence(law, batches)
     centre = min(max(estimate(law, batches), 0.0), 1.0)
-    low = _outer_edge(lambda m: excludes(m, True) < threshold, 0.0, centre)
-    high = _outer_edge(lambda m: excludes(m, False) < threshold, 1.0, centre)
+    reach = math.sqrt(2.0 * (threshold + math.log(16.0)) / _precision(law, batches))
+    low = _outer_edge(lambda m: excludes(m, True), threshold, 0.0, centre, reach)
+    high = _outer_edge(lambda m: excludes(m, False), threshold, 1.0, centre, reach)
     return low, high
 
 
@@ -76,44 +76,40 @@ def estimate(law: Law, batches: Sequence[Batch]) -> float:
 
 def finest_level(law: Law, batches: Sequence[Batch]) -> int:
     """The level whose difference is about one standard error of all batches together."""
+    return min(max(math.ceil(0.5 * math.log2(_precision(law, batches))), 0), FINEST)
+
+
+def _precision(law: Law, batches: Sequence[Batch]) -> float:
     noise = noise_variance(law)
-    precision = sum(n * n / (n / 5 + noise) for n, _ in batches) * law.slope**2
-    return min(max(math.ceil(0.5 * math.log2(precision)), 0), FINEST)
+    return sum(n * n / (n / 5 + noise) for n, _ in batches) * law.slope**2
 
 
 def tilted_evidence(law: Law, batches: Sequence[Batch]) -> Callable[[float, bool], float]:
     """U (above) and D of the tilted form: targets 6/2^k nats, each with a bet for every batch size."""
-    levels = range(finest_level(law, batches) + 4)
-    bets = [
-        [(n, r, tilt, log_mgf(law, tilt)) for n, r in batches if (tilt := tilt_for(law, n, 6.0 / 2**level)) > 0]
-        for level in levels
-    ]
+    levels = np.arange(finest_level(law, batches) + 4, dtype=np.float64)
+    weights = np.array([log_weight(int(level)) for level in levels])
+    sizes, values = _columns(batches)
+    tilts = tilts_for(law, sizes, 6.0 / 2.0**levels)
+    won, cost = tilts @ values, log_mgfs(law, tilts).sum(axis=1)
 
     def evidence(m: float, above: bool) -> float:
-        null = counted_mean(law, m)
         side = 1.0 if above else -1.0
-        return _log_sum(
-            [
-                log_weight(level)
-                + sum(side * tilt * r - n * log_outcome_mgf(null, side * tilt) - cost for n, r, tilt, cost in bet)
-                for level, bet in zip(levels, bets, strict=True)
-            ]
-        )
+        expected = log_outcome_mgfs(counted_mean(law, m), side * tilts) @ sizes
+        return _log_sum(weights + side * won - expected - cost)
 
     return evidence
 
 
-def tilt_for(law: Law, n: float, target: float) -> float:
-    """argmax over 0 <= l < min(target, cap) of n (l target - l^2/2)/4 - psi(l), which is concave."""
-    low, high = 0.0, min(target, 0.9999 * bet_cap(law))
-    for _ in range(60):
+def tilts_for(law: Law, sizes: FloatArray, targets: FloatArray) -> FloatArray:
+    """argmax over 0 <= l < min(target, cap) of n (l target - l^2/2)/4 - psi(l), which is concave; target by size."""
+    n, target = sizes[None, :], targets[:, None]
+    low, high = np.zeros((targets.size, sizes.size)), np.minimum(target, 0.9999 * bet_cap(law)) + 0.0 * n
+    for _ in range(TRISECTIONS):
         third = (high - low) / 3
         one, two = low + third, high - third
-        promised = [n * (tilt * target - tilt * tilt / 2) / 4 - log_mgf(law, tilt) for tilt in (one, two)]
-        if promised[0] < promised[1]:
-            low = one
-        else:
-            high = two
+        promised = [n * (tilt * target - tilt * tilt / 2) / 4 - log_mgfs(law, tilt) for tilt in (one, two)]
+        rising = promised[0] < promised[1]
+        low, high = np.where(rising, one, low), np.where(rising, high, two)
     return low
 
 
@@ -125,23 +121,21 @@ def likelihood_evidence(law: Law, batches: Sequence[Batch]) -> Callable[[float, 
     """
     finest = finest_level(law, batches)
     levels = range(max(0, finest - LEVELS_IN_USE + 1), finest + 1)
+    sizes, values = _columns(batches)
 
-    def log_likelihood(p: float) -> float:
-        return sum(log_pmf(law, n, p, r) for n, r in batches)
+    weights = np.array([log_weight(level) for level in levels])
+    apart = 0.5 ** np.array([*levels], dtype=np.float64)
 
     def evidence(m: float, above: bool) -> float:
-        against = log_likelihood(m)
-        if against == -math.inf:
-            return math.inf
-        side = 1.0 if above else -1.0
-        return _log_sum(
-            [
-                log_weight(level) + log_likelihood(min(max(m + side * 0.5**level, 0.0), 1.0)) - against
-                for level in levels
-            ]
-        )
+        others = np.clip(m + (apart if above else -apart), 0.0, 1.0)
+        against, *for_others = log_pmfs(law, sizes, np.array([m, *others]), values).sum(axis=1)
+        return math.inf if against == -math.inf else _log_sum(weights + np.array(for_others) - against)
 
     return evidence
+
+
+def _columns(batches: Sequence[Batch]) -> tuple[FloatArray, FloatArray]:
+    return np.array([float(n) for n, _ in batches]), np.array([float(r) for _, r in batches])
 
 
 def log_weight(level: int) -> float:
@@ -152,23 +146,37 @@ def log_weight(level: int) -> float:
     return -math.log(4.0 * (beyond + 1) * (beyond + 2))
 
 
-def _log_sum(terms: Sequence[float]) -> float:
-    top = max(terms)
+def _log_sum(terms: FloatArray) -> float:
+    top = float(terms.max())
     if top == -math.inf:
         return top
-    return top + math.log(sum(math.exp(term - top) for term in terms))
+    return top + math.log(float(np.exp(terms - top).sum()))
 
 
-def _outer_edge(inside: Callable[[float], bool], outer: float, inner: float) -> float:
-    # Evidence falls towards the centre, so what is inside is an interval; its end is rounded outwards.
-    if inside(outer):
-        return outer
-    if not inside(inner):
-        return inner
-    for _ in range(HALVINGS):
-        middle = 0.5 * (outer + inner)
-        if inside(middle):
-            inner = middle
+def _outer_edge(evidence: Callable[[float], float], line: float, outer: float, inner: float, reach: float) -> float:
+    """Where evidence that falls from `outer` to `inner` passes the line; a point from which on it is beyond it.
+
+    The root of evidence is about straight, since evidence is about a parabola with its bottom at the inner point: so
+    the end is found by secants of it (the Illinois rule), from a first guess at `reach` from there.
+    """
+    target = math.sqrt(line + 0.5 * CLOSE)
+    ahead, behind = math.inf, -target
+    beyond, side = math.inf, 0
+    while abs(outer - inner) > NARROW and beyond > line + CLOSE:
+        if math.isinf(ahead):  # nothing beyond the line is known yet
+            guess = outer if reach >= abs(outer - inner) else inner + math.copysign(reach, outer - inner)
         else:
-            outer = middle
+            share = min(max(ahead / (ahead - behind), 0.001), 0.999)
+            guess = outer + (inner - outer) * share
+        found = evidence(guess)
+        height = math.sqrt(max(found, 0.0)) - target
+        if found >= line:
+            behind *= 0.5 if side == 1 else 1.0
+            outer, beyond, ahead, side = guess, found, min(height, MOST_HEIGHT), 1
+        elif guess == outer:
+            return outer
+        else:
+            ahead *= 0.5 if side == -1 else 1.0
+            inner, behind, side = guess, height, -1
+            reach *= 1.5
     return outer
