@@ -382,7 +382,7 @@ def test_the_plan_page_plans_a_hard_end_and_carries_it_over(service: Service) ->
             if "participants on average" in words(page):
                 break
             time.sleep(0.01)
-        asked = {"arms": 2, "difference": 0.05, "base": 0.05, "delta": 0.1, "epsilon": epsilon}
+        asked: dict[str, Any] = {"arms": 2, "difference": 0.05, "base": 0.05, "delta": 0.1, "epsilon": epsilon}
         ending = Question.ask(**asked, hard_end=True, rates=("0.03", "0.12")).design.hard_end
         assert ending is not None
         shown.append(ending.people)
