@@ -105,15 +105,14 @@ class Book:
         """Enter what each arm's bets have made of its wealth, then strike out and recall."""
         self.people += people
         self.wealth = [w + g for w, g in zip(self.wealth, gains, strict=True)]
-        out_before = [since for since in self.out_since if since > 0]
         for b in self.left:
             if self.wealth[b] >= self.line:
                 self.out_since[b] = self.people
-        if out_before and self.people >= self.recall * min(out_before) and len(self.left) > 1:
-            for b, since in enumerate(self.out_since):
-                if since > 0:
-                    self.out_since[b] = 0.0
-                    self.wealth[b] = self.line - self.recall_nats
+        if len(self.left) > 1:
+            late = [b for b, since in enumerate(self.out_since) if 0 < self.recall * since <= self.people]
+            for b in late:
+                self.out_since[b] = 0.0
+                self.wealth[b] = self.line - self.recall_nats
 
     @property
     def left(self) -> list[int]:

@@ -89,6 +89,7 @@ def test_without_a_calendar_there_are_no_days_and_ties_end_at_the_cap() -> None:
     # DP-SE cannot be told a difference, and goes on for ever where nothing differs.
     quick: dict[str, Any] = {"algorithm": "dp-se", "epsilon": 1.0, "delta": 0.1, "runs": 20}
     found = operating_characteristics([0.9, 0.3], **quick)
+    assert found.warnings == ()
     rows = {row.name: row for row in found.rows}
     assert rows["as hoped"].mean_days is None
     assert "days" not in found.to_markdown()
@@ -96,6 +97,13 @@ def test_without_a_calendar_there_are_no_days_and_ties_end_at_the_cap() -> None:
     assert rows["nothing differs"].mean_samples.value == found.cap
     assert rows["as hoped"].undecided.value == 0.0
     assert found.to_dataframe()["bias"].notna()[2]
+
+
+def test_what_is_odd_is_said_with_the_table() -> None:
+    found = operating_characteristics([0.9, 0.3], algorithm="dp-se", epsilon=50.0, delta=0.1, runs=2)
+    assert found.warnings == tuple(Question.ask([0.9, 0.3], algorithm="dp-se", epsilon=50.0, delta=0.1).warnings())
+    assert "protects hardly anybody" in found.warnings[0]
+    assert "Mind: epsilon is 50; a budget above 10 protects hardly anybody" in found.to_markdown()
 
 
 def test_the_command_shows_and_keeps_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_far_stages_are_few_and_become_small() -> None:
     assert share < 0.1
 
 
-def test_second_looks_come_once_in_every_tenfold_growth_and_for_all() -> None:
+def test_an_arm_gets_a_second_look_when_people_are_ten_times_those_at_its_end() -> None:
     constants = coin_constants(4, no_privacy(), 0.01)
     memory = new_memory(4, constants.law, 0.1)
     memory.people[:] = 25.0
@@ -76,8 +76,12 @@ def test_second_looks_come_once_in_every_tenfold_growth_and_for_all() -> None:
     assert arms_in(memory) == 2
     memory.people[0] += 1.0  # ten times the people when arm 1 was out
     strike_out(constants, memory)
-    assert arms_in(memory) == 4
-    assert memory.wealth[1:3] == pytest.approx(constants.threshold - constants.tuning.recall_nats)
+    assert [is_in(memory, arm) for arm in range(4)] == [True, True, False, True]
+    assert memory.wealth[1] == pytest.approx(constants.threshold - constants.tuning.recall_nats)
+    memory.wealth[[1, 3]] = constants.threshold  # now the trial is over, and nobody comes back
+    memory.people[0] += 4000.0
+    strike_out(constants, memory)
+    assert arms_in(memory) == 1
 
 
 @pytest.mark.parametrize(

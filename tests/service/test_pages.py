@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from bestarm.planning import Question
 from bestarm.service.middleware import POLICY
 from tests.service.conftest import DESIGN, Service
 
@@ -367,6 +368,35 @@ def test_the_plan_page_asks_first_what_matters(service: Service) -> None:
     assert "difference=0.1&amp;follow_up=28d" in page.text
     assert "needs the number" in words(browser.get("/plan"))
     assert "--enrol" in words(browser.get("/plan/result?arms=a%0Ab&follow_up=28d"))
+
+
+def test_the_plan_page_plans_a_hard_end_and_carries_it_over(service: Service) -> None:
+    """At every epsilon the hard end that the design would have there; the form for the trial is filled in with it."""
+    browser = service.browser("admin")
+    assert 'name="cap" value="end"' in browser.get("/plan").text
+    question = "arms=a%0Ab&difference=0.05&base=0.05&delta=0.1&algorithm=evidence&cap=end&lowest=0.03&highest=0.12"
+    shown = []
+    for step, epsilon in ((20, 1.0), (30, 10.0)):
+        for _ in range(100):
+            page = browser.get(f"/plan/result?{question}&step={step}")
+            if "participants on average" in words(page):
+                break
+            time.sleep(0.01)
+        asked: dict[str, Any] = {"arms": 2, "difference": 0.05, "base": 0.05, "delta": 0.1, "epsilon": epsilon}
+        ending = Question.ask(**asked, hard_end=True, rates=("0.03", "0.12")).design.hard_end
+        assert ending is not None
+        shown.append(ending.people)
+        assert f"{ending.people:,} is the hard end: by then every trial has ended" in words(page)
+        assert "lies between 0.03 and 0.12" in words(page)
+    assert shown[0] != shown[1]
+    carried = unescape(re.findall(r'href="(/new-trial[^"]*)"', page.text)[0])
+    form = browser.get(carried).text
+    assert re.search(r'value="end" checked', form)
+    assert 'name="lowest" inputmode="decimal" value="0.03"' in form
+    assert "smallest difference" in words(browser.get("/plan/result?arms=a%0Ab&difference=&gap=0.1&cap=end"))
+    assert "has to be a decimal number" in words(browser.get(f"/plan/result?{question}".replace("0.12", "x")))
+    without = words(browser.get(f"/plan/result?{question}&step=20".replace("cap=end", "cap=")))
+    assert "hard end" not in without
 
 
 def test_names_and_labels_are_never_markup(service: Service) -> None:

@@ -45,6 +45,12 @@ def test_the_answer_is_the_librarys() -> None:
     assert [p["p90_samples"] for p in found["by_epsilon"]] == [p.p90_samples for p in expected.by_epsilon]
 
 
+def test_a_hard_end_is_the_librarys_too() -> None:
+    """The service's own limit on a plan's size must not become the trial's last participant."""
+    asked: dict[str, Any] = {"epsilon": 1.0, "delta": 0.2, "arms": 2, "difference": 0.3, "hard_end": True}
+    assert to_be_planned(**asked).design == Question.ask(**asked).design
+
+
 def test_a_plan_that_takes_too_long_is_given_up() -> None:
     simulation = Simulation(patience=0.2)
     with pytest.raises(OperationError, match="longer than"):

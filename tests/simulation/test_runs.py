@@ -28,6 +28,14 @@ def same(a: ba.Results, b: ba.Results) -> bool:
     )
 
 
+def test_what_is_odd_about_a_design_is_said_with_its_runs() -> None:
+    odd = ba.simulate("dp-se", means=[0.9, 0.1], epsilon=50, delta=0.1, runs=2)
+    assert odd.warnings == ("epsilon is 50; a budget above 10 protects hardly anybody.",)
+    assert "mind: epsilon is 50;" in str(odd)
+    assert "epsilon is 50;" in odd._repr_html_()
+    assert ba.simulate("dp-se", means=[0.9, 0.1], epsilon=1, delta=0.1, runs=2).warnings == ()
+
+
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_a_run_depends_on_seed_scenario_and_number_only(name: str) -> None:
     run: dict[str, Any] = {"means": [0.9, 0.76, 0.3], "epsilon": 1.0, "delta": 0.1, "seed": 11}

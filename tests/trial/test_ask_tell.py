@@ -8,6 +8,7 @@ import pytest
 
 from bestarm.errors import InputError, OperationError
 from bestarm.privacy.noise import SeededNoise
+from bestarm.sentences import cautions
 from bestarm.storage import open_store
 from bestarm.trial.places import trial_names
 from bestarm.trial.trial import Trial
@@ -33,6 +34,14 @@ def test_the_same_subject_gets_the_same_assignment(place: str) -> None:
     again = Trial.open(place, name="dose").ask("p-1")
     assert (again.id, again.arm, again.told) == (first.id, first.arm, True)
     assert trial.view().assigned == [1, 1, 0]
+
+
+def test_a_trial_says_what_should_be_thought_over(sqlite_place: str) -> None:
+    trial = make(sqlite_place, epsilon="50")
+    assert trial.warnings() == cautions(trial.design)
+    assert "protects hardly anybody" in trial.warnings()[0]
+    assert "There is no follow-up" in trial.warnings()[1]
+    assert make(sqlite_place, name="usual", follow_up="7d").warnings() == []
 
 
 def test_telling_twice_is_told_once(place: str) -> None:

@@ -177,6 +177,8 @@ class OperatingCharacteristics:
     outcomes: Outcomes
     control: str | None = None
     """The arm that the others are compared with; None where the best is looked for."""
+    warnings: tuple[str, ...] = ()
+    """What is allowed, but odd about what was asked, in sentences."""
 
     def to_json(self) -> list[dict[str, Any]]:
         """A plain object for every scenario; standard errors under names that end in `_se`."""
@@ -270,6 +272,7 @@ def characteristics_of(question: Question, simulator: Simulator) -> OperatingCha
         cap=cap,
         outcomes=design.outcomes,
         control=design.control,
+        warnings=tuple(question.warnings()),
     )
 
 

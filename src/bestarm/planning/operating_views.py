@@ -28,9 +28,10 @@ ENDS_WITH_CONTROL: Final = {"correct": "an arm, rightly", "within": "none, right
 
 def caption(table: OperatingCharacteristics) -> str:
     """What the figures are of."""
+    odd = "".join(f". Mind: {sentence.removesuffix('.')}" for sentence in table.warnings)
     return (
         f"{table.algorithm}; {table.promise}; {table.runs:,} simulated trials a scenario (seed {table.seed}), no "
-        f"verdict after {table.cap:,} people; ± one standard error of the simulation"
+        f"verdict after {table.cap:,} people; ± one standard error of the simulation{odd}"
     )
 
 

@@ -81,7 +81,9 @@ def to_be_planned(means: Sequence[float] | None = None, **asked: Any) -> Questio
     """The question, if it is small enough to be answered while somebody waits."""
     if (asked.get("arms") or len(means or ())) > MOST_ARMS:
         raise InputError(f"A plan takes at most {MOST_ARMS} arms here; plan larger ones with `bestarm plan`.")
-    return Question.ask(means, max_participants=MOST_PARTICIPANTS, **asked)
+    # A hard end is found by the design itself, and is to be as it would be without a limit of ours.
+    most = None if asked.get("hard_end") else MOST_PARTICIPANTS
+    return Question.ask(means, max_participants=most, **asked)
 
 
 class Simulation:

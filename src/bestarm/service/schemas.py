@@ -285,6 +285,10 @@ class PlanRequest(Sent):
     runs: int = Field(default=200, ge=2, le=1000)
     seed: int = Field(default=0, ge=0, le=2**31)
     participants: int | None = Field(default=None, ge=2, le=10**7)
+    hard_end: bool = Field(default=False, description="Always end with a recommendation; needs a difference.")
+    rates: list[float] | None = Field(
+        default=None, min_length=2, max_length=2, description="With a hard end: no arm's mean ever leaves this band."
+    )
     enrol: float | None = Field(default=None, description="People a day; the answer is then in days, too.")
     arrivals: Literal["constant", "poisson"] = "constant"
     ramp: str | None = Field(default=None, max_length=20, description="Enrolment grows to its rate over this, as 60d.")

@@ -119,6 +119,8 @@ class Results:
     """The arm that the others are compared with; None where the best is looked for."""
     seconds: float
     """Time the runs took, without compilation."""
+    warnings: tuple[str, ...]
+    """What is allowed, but odd about the design, in sentences."""
 
     @classmethod
     def of(
@@ -151,6 +153,7 @@ class Results:
             zone=float(design.difference / design.outcomes.width),
             control=None if design.control is None else design.arms.index(design.control),
             seconds=seconds,
+            warnings=tuple(design.warnings()),
         )
 
     @property
@@ -253,7 +256,7 @@ class Results:
         if summary.mean_days is not None and summary.p90_days is not None:
             said.insert(4, ("days, mean", f"{summary.mean_days:,.0f}"))
             said.insert(5, ("days, 9 in 10 within", f"{summary.p90_days:,.0f}"))
-        return said
+        return said + [("mind", warning) for warning in self.warnings]
 
     def __str__(self) -> str:
         means = ", ".join(f"{mean:g}" for mean in self.means)

@@ -24,6 +24,7 @@ from bestarm.policy.algorithm import Algorithm
 from bestarm.privacy.coins import OUTCOME, PersonalCoins
 from bestarm.privacy.mechanism import Mechanism, live_mechanism
 from bestarm.privacy.noise import LiveNoise, live_noise
+from bestarm.sentences import cautions
 from bestarm.storage.contract import Assignment, Reading, Store, Writing
 from bestarm.storage.events import SALT_BYTES, next_event
 from bestarm.storage.keys import mark_of
@@ -277,6 +278,11 @@ class Trial(Looks, Tabled):
         """The public state as plain data; for `staff` also what is not public: what holds releases up."""
         shown = self._public_status()
         return shown | {"staff": self.staff_status().to_json()} if staff else shown
+
+    def warnings(self) -> list[str]:
+        """What is allowed, but should have been thought over before the design was frozen, in sentences; the command
+        `bestarm trial create` says the same."""
+        return cautions(self.design)
 
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""

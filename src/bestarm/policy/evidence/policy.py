@@ -304,19 +304,15 @@ def expect_alike(constants: CoinConstants, memory: Memory, stages: Stages, slot:
 
 @rule
 def strike_out(constants: CoinConstants, memory: Memory) -> None:
-    """Arms whose wealth reached the line are out. Once people have multiplied since the first of them was, while the
-    trial goes on, all get a second look: should the best be among them, the others may be tied."""
+    """Arms whose wealth reached the line are out. While the trial goes on, each gets a second look once people have
+    multiplied since: should the best be among them, the others may be tied."""
     total = released_people(memory)
-    first = math.inf
     for b in range(constants.arms):
-        if is_in(memory, b):
-            if memory.wealth[b] >= constants.threshold:
-                memory.out_since[b] = total
-        else:
-            first = min(first, memory.out_since[b])
-    if total >= constants.tuning.recall * first and arms_in(memory) > 1:
+        if is_in(memory, b) and memory.wealth[b] >= constants.threshold:
+            memory.out_since[b] = total
+    if arms_in(memory) > 1:
         for b in range(constants.arms):
-            if not is_in(memory, b):
+            if not is_in(memory, b) and total >= constants.tuning.recall * memory.out_since[b]:
                 memory.out_since[b] = 0.0
                 memory.wealth[b] = constants.threshold - constants.tuning.recall_nats
 

@@ -91,9 +91,9 @@ class Tuning(NamedTuple):
 
     # Second looks
     recall: float = 10.0
-    """Arms that are out get a second look once the people are this multiple of those when the first of them was out."""
-    recall_nats: float = 3.0
-    """Nats that strike them out again. Theorem 5 needs more than log(recall)."""
+    """An arm that is out gets a second look once the people are this multiple of those when it was struck out."""
+    recall_nats: float = 2.4
+    """Nats that strike it out again. Theorem 5 needs more than log(recall)."""
 
     # Far out: what Theorem 5 rests on
     far: float = 1e5

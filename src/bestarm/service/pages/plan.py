@@ -17,6 +17,7 @@ from bestarm.errors import BestArmError, InputError
 from bestarm.planning.beside import fixed_designs
 from bestarm.planning.question import Question
 from bestarm.policy.catalogue import CATALOGUE
+from bestarm.sentences import hard_end_said
 from bestarm.service.figures import cost_curve
 from bestarm.service.guard import PageHolder, PlannerHere
 from bestarm.service.pages.render import render
@@ -40,6 +41,9 @@ BLANK = {
     "enrol": "",
     "follow_up": "",
     "base": "",
+    "cap": "",
+    "lowest": "",
+    "highest": "",
     "delta": "0.05",
     "step": str(STEPS_PER_DECADE * 2),
     "algorithm": DEFAULT_ALGORITHM,
@@ -73,6 +77,10 @@ class Outlook:
     """What is odd about the design at this epsilon."""
     promises: list[str]
     """What is promised of a comparison with control; nothing where the best arm is looked for."""
+    hard_end: int | None
+    """By so many participants every trial has ended with a recommendation; None if it may go on."""
+    assumed: list[str]
+    """What the hard end rests on."""
     undecided: bool
     figure: str
     next_page: str
@@ -108,6 +116,8 @@ def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[
     try:
         labels = [line.strip() for line in values["arms"].replace(",", "\n").splitlines() if line.strip()]
         control = values["control"].strip() or None
+        ends = values["cap"] == "end"
+        band = [values["lowest"].strip(), values["highest"].strip()]
         difference, gap = _maybe("The difference", values["difference"]), _maybe("The gap", values["gap"])
         question = to_be_planned(
             epsilon=CURVE_EPSILON,
@@ -120,6 +130,8 @@ def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[
             enrol=_maybe("The number of people a day", values["enrol"]),
             follow_up=values["follow_up"].strip() or None,
             base=_maybe("The others' rate", values["base"]),
+            hard_end=ends,
+            rates=band if ends and any(band) else None,
             algorithm=values["algorithm"],
             runs=RUNS,
         )
@@ -135,7 +147,9 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
     epsilon = epsilon_at(values["step"])
     asked = question.design.comparison
     theory = bounds(plan["means"], epsilon, plan["delta"]) if asked is None else None
-    fixed, fixed_nonprivate = fixed_designs(question.with_epsilon(epsilon))
+    looked_at = question.with_epsilon(epsilon)
+    ending = looked_at.design.hard_end
+    fixed, fixed_nonprivate = fixed_designs(looked_at)
     dated = plan["by_epsilon"][0].get("expected_days") is not None
     expected = between(plan["by_epsilon"], epsilon, "expected_samples")
     free = None if theory is None else free_epsilon(plan["means"])
@@ -151,6 +165,7 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         "expected": f"{expected:.0f}",
         "enough": f"{p90:.0f}",
         **({} if question.design.control is None else {"control": question.design.control}),
+        **({} if ending is None else {key: values[key] for key in ("cap", "lowest", "highest")}),
     }
     return Outlook(
         epsilon=epsilon,
@@ -169,8 +184,10 @@ def _outlook(question: Question, plan: dict[str, Any], labels: list[str], values
         half_gap=half,
         theory=theory,
         free_epsilon=free,
-        warnings=question.with_epsilon(epsilon).warnings(),
+        warnings=looked_at.warnings(),
         promises=[] if asked is None else [asked.question, *asked.promises, asked.between],
+        hard_end=None if ending is None else ending.people,
+        assumed=hard_end_said(looked_at.design)[1:],
         undecided=any(point["undecided"] for point in plan["by_epsilon"]),
         figure=cost_curve(
             plan, epsilon, expected, () if theory is None or free is None else (theory.regime_epsilon, free)
