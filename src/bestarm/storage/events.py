@@ -15,6 +15,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 GENESIS: Final = hashlib.sha256(b"bestarm trial").hexdigest()
@@ -128,10 +129,16 @@ def _chained(
     before: str, seq: int, at: int, actor: str, kind: str, written: tuple[str, str | None], salt: bytes
 ) -> str:
     # The canonical text of the list of all of these, from parts that are canonical.
-    text = f"[{seq},{at},{canonical(actor)},{canonical(kind)},{written[0]},{written[1] or 'null'}]"
+    text = f"[{seq},{at},{_word(actor)},{_word(kind)},{written[0]},{written[1] or 'null'}]"
     seal = hashlib.sha256(salt + text.encode()).hexdigest()
     return hashlib.sha256(f"{before}\n{seal}".encode()).hexdigest()
 
 
 def _chained_publicly(before: str, seq: int, kind: str, body: str) -> str:
-    return hashlib.sha256(f"{before}\n[{seq},{canonical(kind)},{body}]".encode()).hexdigest()
+    return hashlib.sha256(f"{before}\n[{seq},{_word(kind)},{body}]".encode()).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _word(text: str) -> str:
+    # Kinds are few, and so are those who do things; their texts are in every event.
+    return canonical(text)
