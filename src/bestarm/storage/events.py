@@ -15,6 +15,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 GENESIS: Final = hashlib.sha256(b"bestarm trial").hexdigest()
@@ -90,6 +91,12 @@ def canonical(value: Any) -> str:
     return "".join(_PARTS(value, 0))
 
 
+@lru_cache(maxsize=1024)
+def _name(text: str) -> str:
+    # The canonical text of an actor or a kind of event: few of them come again and again.
+    return _ENCODER.encode(text)
+
+
 def next_event(
     before: str,
     public_before: tuple[int, str],
@@ -109,7 +116,21 @@ def next_event(
     if kind in PUBLIC_KINDS:
         public_seq = public_before[0] + 1
         public_mark = _chained_publicly(public_before[1], public_seq, kind, written[0])
-    return Event(seq, at, actor, kind, body, secret, salt, mark, public_seq, public_mark, written)
+    event = object.__new__(Event)  # a frozen dataclass's own way to be made takes three times as long
+    event.__dict__.update(
+        seq=seq,
+        at=at,
+        actor=actor,
+        kind=kind,
+        body=body,
+        secret=secret,
+        salt=salt,
+        hash=mark,
+        public_seq=public_seq,
+        public_hash=public_mark,
+        written=written,
+    )
+    return event
 
 
 def chained(
@@ -128,10 +149,10 @@ def _chained(
     before: str, seq: int, at: int, actor: str, kind: str, written: tuple[str, str | None], salt: bytes
 ) -> str:
     # The canonical text of the list of all of these, from parts that are canonical.
-    text = f"[{seq},{at},{canonical(actor)},{canonical(kind)},{written[0]},{written[1] or 'null'}]"
+    text = f"[{seq},{at},{_name(actor)},{_name(kind)},{written[0]},{written[1] or 'null'}]"
     seal = hashlib.sha256(salt + text.encode()).hexdigest()
     return hashlib.sha256(f"{before}\n{seal}".encode()).hexdigest()
 
 
 def _chained_publicly(before: str, seq: int, kind: str, body: str) -> str:
-    return hashlib.sha256(f"{before}\n[{seq},{canonical(kind)},{body}]".encode()).hexdigest()
+    return hashlib.sha256(f"{before}\n[{seq},{_name(kind)},{body}]".encode()).hexdigest()
