@@ -15,8 +15,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
+import resource
 import tempfile
 import time
 from collections import Counter
@@ -147,6 +149,7 @@ def run(
 ) -> bool:
     """Load one server; whether all went well."""
     before = raw()
+    spent = processor()
     server = Server(store, folder / f"{name}.log", options=("--workers", str(given.workers)))
     server.start()
     counts = Counts()
@@ -170,10 +173,24 @@ def run(
         asyncio.run(crowd(callers, out_for_a_while if given.outage else None))
     finally:
         server.stop()
-    return report(name, store, counts, given, (before, raw()))
+    spent = tuple(after - earlier for after, earlier in zip(processor(), spent, strict=True))
+    return report(name, store, counts, given, (before, raw()), spent)
 
 
-def report(name: str, store: str, counts: Counts, given: argparse.Namespace, raw: tuple[float, float]) -> bool:
+def processor() -> tuple[float, ...]:
+    """Seconds of the processor that servers that ended took, and that we took ourselves."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))
+    return tuple(used.ru_utime + used.ru_stime for used in both)
+
+
+def report(
+    name: str,
+    store: str,
+    counts: Counts,
+    given: argparse.Namespace,
+    raw: tuple[float, float],
+    spent: tuple[float, ...],
+) -> bool:
     """Print what was measured and check it against the log."""
     alone = sum(raw) / 2 / 2
     rate = counts.pairs / given.seconds
@@ -181,6 +198,11 @@ def report(name: str, store: str, counts: Counts, given: argparse.Namespace, raw
     print(
         f"  {rate:,.0f} pairs a second; one client that only commits, twice a pair: {alone:,.0f} "
         f"({raw[0] / 2:,.0f} before, {raw[1] / 2:,.0f} after); ratio {rate / alone:.2f}"
+    )
+    server, crowd_itself = (1000 * seconds / max(1, counts.pairs) for seconds in spent)
+    print(
+        f"  the processor's time a pair: {server:.2f} ms of the server (start and viewers included), "
+        f"{crowd_itself:.2f} ms of the crowd, which shares the machine; load of the machine {os.getloadavg()[0]:.1f}"
     )
     for kind in ("ask", "tell", "view"):
         times = sorted(counts.seconds.get(kind, ()))

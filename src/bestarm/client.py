@@ -273,8 +273,8 @@ class RemoteTrial(Tabled):
     def open_assignments(self, start: int = 0, most: int | None = None) -> list[OpenAssignment]:
         """The assignments whose outcomes are awaited, the most urgent first. Of a long list a page: `most` of them at
         most, without the first `start`."""
-        found = self._read("open")["assignments"]
-        return [OpenAssignment.from_json(one) for one in found[start : None if most is None else start + most]]
+        page = f"open?start={start}" + ("" if most is None else f"&most={most}")
+        return [] if most == 0 else [OpenAssignment.from_json(one) for one in self._read(page)["assignments"]]
 
     def verify(self) -> Verification:
         """Let the server replay the log and compare."""

@@ -14,7 +14,7 @@ from bestarm.policy.catalogue import CATALOGUE
 from bestarm.privacy.noise import LiveNoise, SystemNoise
 from bestarm.storage.memory import MemoryStore
 from bestarm.trial import audit as auditing
-from bestarm.trial.audit import audit, short_rules, source_of
+from bestarm.trial.audit import audit, audited_design, people_for, short_rules, source_of
 from bestarm.trial.audit.replay import replay
 from bestarm.trial.audit.watched import WatchedDoor
 from tests.audit.designs import SURELY, rules_of, said_of_noise
@@ -47,6 +47,9 @@ def test_every_policy_survives_replay(name: str) -> None:
         {"privacy": "zcdp", "rho": "0.5", "follow_up": "12h"},
         {"privacy": "shuffle", "epsilon": "1", "privacy_delta": "0.001", "follow_up": "1d"},
         {"epsilon": "1", "low": "-5", "high": "5", "lower_is_better": True},
+        {"epsilon": "2", "control": "placebo", "difference": "0.3", "delta_none": "0.2", "follow_up": "2d"},
+        {"epsilon": "2", "control": "second", "difference": "-0.3", "outcomes": "binary"},
+        {"epsilon": "2", "hard_end": True, "difference": "0.4", "withdrawal": "impute:0.5", "follow_up": "2d"},
     ],
     ids=str,
 )
@@ -134,6 +137,26 @@ def test_the_command_fails_when_the_audit_does(capsys: pytest.CaptureFixture[str
 def test_bad_input_is_refused(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", *wrong]) == 2
     assert capsys.readouterr().err.strip()
+
+
+def test_a_hard_end_is_audited_as_it_ends() -> None:
+    """Its trials end by themselves, so none is cut short; and where noise makes stages long a larger budget plans it
+    anew."""
+    rules = rules_of({"epsilon": "0.05", "hard_end": True, "difference": "0.3", "outcomes": "binary"})
+    short = short_rules(rules)
+    assert rules.design.hard_end is not None
+    assert short.design.hard_end is not None
+    assert short.design.hard_end.people < rules.design.hard_end.people
+    assert people_for(short) >= short.design.hard_end.people, "a replay reaches the verdict"
+    done = auditing.replays_of(short, 1, None)
+    assert [bad for one in done for bad in one.found] == []
+
+
+def test_distributed_noise_is_refused_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="drawn on participants' machines"):
+        audited_design("evidence", "1", distributed=True, outcomes="binary")
+    assert main(["audit", "--noise", "distributed"]) == 2
+    assert "drawn on participants' machines" in capsys.readouterr().err
 
 
 @needs_opendp

@@ -55,6 +55,10 @@ def test_many_at_once_and_open_assignments(service: Service) -> None:
     assert first == again
     waiting = service.call("GET", "/trials/dose/open", operator).json()["assignments"]
     assert [one["assignment"] for one in waiting] == [first["assignment"], second["assignment"]]
+    for page, there in (("start=1", waiting[1:]), ("most=1", waiting[:1]), ("start=1&most=5", waiting[1:])):
+        assert service.call("GET", f"/trials/dose/open?{page}", operator).json()["assignments"] == there
+    for page in ("start=-1", "most=0", "most=x", f"start={10**30}"):
+        assert service.call("GET", f"/trials/dose/open?{page}", operator).status_code == 422
     bad = [{"assignment": first["assignment"], "outcome": 1}, {"assignment": "99-abcd", "outcome": 0}]
     assert service.call("POST", "/trials/dose/tell-many", operator, {"outcomes": bad}).status_code == 422
     assert len(service.call("GET", "/trials/dose/open", operator).json()["assignments"]) == 2

@@ -317,6 +317,7 @@ def test_looking_up_one_row_uses_an_index(sqlite_place: str) -> None:
             (sql.assignment, "(trial=? AND number=?)"),
             (sql.held, "(trial=? AND subject=?)"),
             (sql.open_in, "assignments_open (trial=? AND stage=?)"),
+            (sql.count_open, "assignments_open (trial=? AND stage=?)"),
             (sql.stage, "(trial=? AND number=?)"),
             (sql.stage_at, "(trial=? AND position=?)"),
             (sql.tally, "(trial=? AND stage=? AND arm=?)"),

@@ -8,11 +8,19 @@ import typer
 
 from bestarm.cli.options import (
     Colluders,
+    Control,
+    DeltaNone,
     Difference,
     Group,
+    HardEnd,
+    High,
     Json,
+    Low,
+    LowerIsBetter,
     PrivacyDelta,
     PrivacyModel,
+    Rates,
+    parse_rates,
     whole_option,
 )
 from bestarm.cli.output import emit_json, progress_bar, say
@@ -37,6 +45,9 @@ def audit(
     group: Group = None,
     colluders: Colluders = None,
     outcomes: Annotated[str, typer.Option("--outcomes", metavar="KIND", help="unit (a number) or binary.")] = "unit",
+    low: Low = "0",
+    high: High = "1",
+    lower_is_better: LowerIsBetter = False,
     follow_up: Annotated[
         str | None, typer.Option("--follow-up", metavar="DURATION", help="When an outcome is due: 30d, 12h, 90m.")
     ] = None,
@@ -47,6 +58,10 @@ def audit(
         int, whole_option("--contributions", metavar="k", help="Assignments one subject may hold.")
     ] = 1,
     difference: Difference = None,
+    control: Control = None,
+    delta_none: DeltaNone = None,
+    hard_end: HardEnd = False,
+    rates: Rates = None,
     base: Annotated[
         str | None, typer.Option("--base", metavar="P", help="The mean that the fixed design is planned with.")
     ] = None,
@@ -78,10 +93,17 @@ def audit(
             group=group,
             colluders=colluders,
             outcomes=outcomes,
+            low=low,
+            high=high,
+            lower_is_better=lower_is_better,
             follow_up=follow_up,
             withdrawal=withdrawal,
             contributions=contributions,
             difference=difference,
+            control=control,
+            delta_none=delta_none,
+            hard_end=hard_end,
+            rates=parse_rates(rates),
             base=base,
         )
     if as_json:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -38,6 +38,41 @@ FULL: Final = (
 )
 
 
+class Together:
+    """A transport that sends the head of an answer together with what follows it: one call of the system, not two.
+
+    Each call lets go of the interpreter, which a trial's writer at work then keeps for a while.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held = b""
+
+    def write(self, data: bytes) -> None:
+        """Send this with what is held, or hold it: for what is written next, or until the loop's next turn."""
+        if self._held:
+            data, self._held = self._held + data, b""
+            self._transport.write(data)
+        elif data:
+            self._held = data
+            self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Send what is held."""
+        if self._held:
+            data, self._held = self._held, b""
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Send what is held, and close."""
+        self.flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
     """uvicorn's protocol with these limits."""
 
@@ -58,6 +93,7 @@ def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """Let it in if there is room."""
             super().connection_made(transport)
+            self.transport = cast(asyncio.Transport, Together(transport, self.loop))
             transport.set_write_buffer_limits(high=0)  # so that we hear of every byte that has to wait
             if len(self.connections) > limits.connections:
                 transport.write(FULL)

@@ -248,6 +248,10 @@ class Reading(Books):
         """The assignments of a stage whose outcomes are awaited, by number; costs what they are, not what others."""
 
     @abstractmethod
+    def count_open(self, stage: int) -> int:
+        """How many those are."""
+
+    @abstractmethod
     def stages(self) -> Iterator[Stage]:
         """All stages by number."""
 

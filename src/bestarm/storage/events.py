@@ -91,12 +91,6 @@ def canonical(value: Any) -> str:
     return "".join(_PARTS(value, 0))
 
 
-@lru_cache(maxsize=1024)
-def _name(text: str) -> str:
-    # The canonical text of an actor or a kind of event: few of them come again and again.
-    return _ENCODER.encode(text)
-
-
 def next_event(
     before: str,
     public_before: tuple[int, str],
@@ -149,10 +143,16 @@ def _chained(
     before: str, seq: int, at: int, actor: str, kind: str, written: tuple[str, str | None], salt: bytes
 ) -> str:
     # The canonical text of the list of all of these, from parts that are canonical.
-    text = f"[{seq},{at},{_name(actor)},{_name(kind)},{written[0]},{written[1] or 'null'}]"
+    text = f"[{seq},{at},{_word(actor)},{_word(kind)},{written[0]},{written[1] or 'null'}]"
     seal = hashlib.sha256(salt + text.encode()).hexdigest()
     return hashlib.sha256(f"{before}\n{seal}".encode()).hexdigest()
 
 
 def _chained_publicly(before: str, seq: int, kind: str, body: str) -> str:
-    return hashlib.sha256(f"{before}\n[{seq},{_name(kind)},{body}]".encode()).hexdigest()
+    return hashlib.sha256(f"{before}\n[{seq},{_word(kind)},{body}]".encode()).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _word(text: str) -> str:
+    # Kinds are few, and so are those who do things; their texts are in every event.
+    return canonical(text)

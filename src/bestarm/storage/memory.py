@@ -132,6 +132,9 @@ class MemoryReading(Reading):
     def open_in(self, stage: int) -> Iterator[Assignment]:
         return (one for one in self.assignments() if one.stage == stage and one.state == "open")
 
+    def count_open(self, stage: int) -> int:
+        return sum(1 for _ in self.open_in(stage))
+
     def stages(self) -> Iterator[Stage]:
         return (copy(kept) for _, kept in sorted(self._kept.books.stages.items()))
 

@@ -120,6 +120,9 @@ class SQLReading(Reading):
     def open_in(self, stage: int) -> Iterator[Assignment]:
         return (Assignment(*row) for row in self._link.stream(self._link.statements.open_in, self._id, stage))
 
+    def count_open(self, stage: int) -> int:
+        return int(self._link.execute(self._link.statements.count_open, (self._id, stage)).fetchone()[0])
+
     def stages(self) -> Iterator[Stage]:
         return map(stage_from, self._link.stream(self._link.statements.all_stages, self._id))
 

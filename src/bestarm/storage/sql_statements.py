@@ -68,6 +68,9 @@ class Statements:
             self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "stage"))
             + ' AND "state" = \'open\' ORDER BY "number"'
         )
+        self.count_open = (
+            f'SELECT COUNT(*) FROM "assignments" WHERE "trial" = {mark} AND "stage" = {mark} AND "state" = \'open\''
+        )
         self.all_stages = self._select("stages", STAGE_COLUMNS, ("trial",)) + ' ORDER BY "number"'
         self.all_tallies = self._select("tallies", TALLY_COLUMNS, ("trial",)) + ' ORDER BY "stage", "arm"'
         self.add_trial = self._insert("trials", TRIAL_COLUMNS[1:])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from bestarm.codes import another_number, code_of, slips_of
@@ -84,10 +84,17 @@ class Staff:
             for assignment in merge(*map(self.reading.open_in, numbers), key=lambda one: one.number):
                 yield self._open(assignment, waits)
 
+    def count(self) -> int:
+        """How many outcomes are missing."""
+        return sum(self.reading.count_open(stage.number) for stage in self._unreleased())
+
+    def overdue(self) -> Iterator[OpenAssignment]:
+        """Outcomes whose time is over: as the oldest come first, those before the first that is not."""
+        return takewhile(lambda one: one.overdue, self.awaited())
+
     def status(self) -> StaffStatus:
         """What there is to do."""
-        awaited = list(self.awaited())
-        return StaffStatus(len(awaited), tuple(one.id for one in awaited if one.overdue), self.hold_up())
+        return StaffStatus(self.count(), tuple(one.id for one in self.overdue()), self.hold_up())
 
     def hold_up(self) -> HoldUp | None:
         """What the next release waits for; None if it waits for the clock, or for nobody. With distributed noise nobody
@@ -98,12 +105,12 @@ class Staff:
         if book.state == "stopped" or self.fold.rules.follow_up is not None or book.released >= book.closed:
             return None
         stage = self.fold.next_to_release()
-        missing = list(self.reading.open_in(stage.number))
-        if not missing:
+        first = list(islice(self.reading.open_in(stage.number), MOST_NAMED))
+        if not first:
             return None
-        named = tuple(identity.assignment_id(self.reading.key, one.number) for one in missing[:MOST_NAMED])
-        days = (self.at - missing[0].at) // (24 * HOUR)
-        return HoldUp(stage.number, len(missing), moment(missing[0].at), named, days)
+        named = tuple(identity.assignment_id(self.reading.key, one.number) for one in first)
+        days = (self.at - first[0].at) // (24 * HOUR)
+        return HoldUp(stage.number, self.reading.count_open(stage.number), moment(first[0].at), named, days)
 
     def gathering(self) -> Gathering | None:
         """With distributed noise: the stage whose halves are to be added up next, and who may have sent any."""

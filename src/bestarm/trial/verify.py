@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -48,6 +49,8 @@ UNREADABLE: Final = (
 )
 """What garbled events may raise."""
 UNSOUND: Final = "The stages and lines of the design's hard end do not keep its promise."
+FEW: Final = 10_000
+"""Outcomes whose integers are remembered."""
 LOST: Final = "From here on decisions cannot be derived again; the chain is checked to its end."
 
 
@@ -79,14 +82,15 @@ def _verified(
     head = public_head = GENESIS
     count = public_count = 0
     misfits: list[Misfit] = []
-    for event in reading.events():
-        found = [*_chain_faults(event, head, count + 1, public_head, public_count + 1), *recheck.faults(event)]
-        misfits += [Misfit(event.seq, problem) for problem in found]
-        head, count = event.hash, event.seq
-        if event.public_hash is not None and event.public_seq is not None:
-            public_head, public_count = event.public_hash, event.public_seq
-        if progress is not None and count % 1000 == 0:
-            progress(count, reading.seq)
+    with np.errstate(divide="raise", invalid="raise"):  # entered once: it takes as long as half the hashing
+        for event in reading.events():
+            found = [*_chain_faults(event, head, count + 1, public_head, public_count + 1), *recheck.faults(event)]
+            misfits += [Misfit(event.seq, problem) for problem in found]
+            head, count = event.hash, event.seq
+            if event.public_hash is not None and event.public_seq is not None:
+                public_head, public_count = event.public_hash, event.public_seq
+            if progress is not None and count % 1000 == 0:
+                progress(count, reading.seq)
     if count == 0:
         misfits.append(Misfit(1, "The log is empty."))
     if not misfits:
@@ -132,8 +136,9 @@ class Recheck:
         self.key = key
         self.keys = keys
         self._lost = False
+        self._follows = lru_cache(FEW)(self._of_outcome)
+        """Outcomes are few, and the same in very many events."""
 
-    @np.errstate(divide="raise", invalid="raise")
     def faults(self, event: Event) -> list[str]:
         """What is wrong with the event; it is applied all the same, if it can be."""
         found = []
@@ -338,9 +343,13 @@ class Recheck:
     def _check_value(self, event: Event) -> None:
         secret: dict[str, Any] = event.secret or {}
         outcome = secret["outcome"]
-        unit = None if outcome is None else self.fold.rules.design.outcomes.to_unit(kept(outcome, "The outcome"))
-        if secret["value"] not in self._possible(unit):
+        possible = self._follows(outcome) if type(outcome) is str else self._of_outcome(outcome)
+        if secret["value"] not in possible:
             raise Wrong("The integer does not belong to the outcome.")
+
+    def _of_outcome(self, outcome: object) -> tuple[int, int]:
+        unit = None if outcome is None else self.fold.rules.design.outcomes.to_unit(kept(outcome, "The outcome"))
+        return self._possible(unit)
 
     def _possible(self, unit: Fraction | None) -> tuple[int, int]:
         # The integers an outcome in [0, 1] can become; where bits are flipped either answer is possible.

@@ -5,9 +5,9 @@ What is personal (subjects, assignments, outcomes) travels in bodies, never in a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
 from bestarm.sentences import cautions, sentences
@@ -29,7 +29,12 @@ from bestarm.service.reports import report_response
 from bestarm.service.trials import checked_outcome, record
 from bestarm.trial.public import ledger_of, status_of
 
+LARGEST_PAGE: Final = 10**9
+"""More than any trial has people."""
+
 router = APIRouter(prefix="/trials", tags=["trials"])
+Start = Annotated[int, Query(ge=0, le=LARGEST_PAGE, description="How many to leave out.")]
+Most = Annotated[int | None, Query(ge=1, le=LARGEST_PAGE, description="How many to list at most; all, if not given.")]
 Plain = dict[str, Any]
 SEEN = documented(403, 404)
 RUN = documented(403, 404, 409)
@@ -137,9 +142,9 @@ def withdraw(found: TrialToRun, holder: Holder, request: schemas.Withdraw) -> sc
 
 
 @router.get("/{trial}/open", response_model=schemas.OpenAssignments, responses=SEEN)
-def open_assignments(found: TrialToRun) -> Plain:
-    """The assignments whose outcomes are awaited, the most urgent first. For operators."""
-    return {"assignments": [one.to_json() for one in found.open_assignments()]}
+def open_assignments(found: TrialToRun, start: Start = 0, most: Most = None) -> Plain:
+    """The assignments whose outcomes are awaited, the most urgent first; of a long list a page. For operators."""
+    return {"assignments": [one.to_json() for one in found.open_assignments(start, most)]}
 
 
 @router.get("/{trial}/staff", response_model=schemas.StaffStatus, responses=SEEN)

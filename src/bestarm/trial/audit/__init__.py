@@ -60,6 +60,11 @@ SHORT_STAGE: Final = 60
 LOOKED_AT: Final = 100
 """In a longer trial not every step is looked at, but as many as people are here."""
 
+NOT_DISTRIBUTED: Final = (
+    "Distributed noise is drawn on participants' machines, where an audit does not reach; its releases have the law of "
+    "central noise, so audit the same design with that."
+)
+
 SMALL_GROUP: Final = 2
 """Of replays under shuffled privacy: how answers are flipped stays, and so does everything else that is replayed."""
 
@@ -97,14 +102,21 @@ def audit(
 
 
 def audited_design(algorithm: str | Algorithm, epsilon: object, **given: Any) -> Design:
-    """The design that is audited: two arms, and a risk at which trials are short."""
-    return Design.make(**{"arms": ARMS, "delta": "0.1"} | given, algorithm=algorithm, epsilon=epsilon)
+    """The design that is audited: two arms, and a risk at which trials are short. A control arm of any other name is
+    the first one."""
+    if given.get("distributed"):
+        raise InputError(NOT_DISTRIBUTED)
+    control = given.get("control")
+    arms = ARMS if control is None or control in ARMS else (control, *ARMS[1:])
+    return Design.make(**{"arms": arms, "delta": "0.1"} | given, algorithm=algorithm, epsilon=epsilon)
 
 
 def source_of(name: str | None) -> LiveNoise | None:
     """A source of noise by its name; None for the one that a trial takes."""
     if name is None:
         return None
+    if name == "distributed":
+        raise InputError(NOT_DISTRIBUTED)
     if name not in SOURCES:
         raise InputError(f"The source of noise is {name!r}, but it has to be one of: {', '.join(SOURCES)}.")
     return SOURCES[name]()
@@ -153,7 +165,9 @@ def replays_of(rules: Rules, seed: int, noise: LiveNoise | None, progress: Progr
     """Replays of trials with these rules: releases drawn or chosen, with and without a largest number of people."""
     people = people_for(rules)
     times = max(2, min(MOST_REPLAYS, PEOPLE_IN_ALL // people))
-    ending = replace(rules, design=replace(rules.design, max_participants=max(2, people // 2)))
+    ending = rules
+    if rules.design.hard_end is None:  # else the design ends its trials by itself
+        ending = replace(rules, design=replace(rules.design, max_participants=max(2, people // 2)))
     rng = random.Random(seed)
     done = []
     with TemporaryDirectory() as folder:
@@ -189,7 +203,7 @@ def short_rules(rules: Rules) -> Rules:
         return Rules.of(replace(rules.design, privacy=replace(rules.design.privacy, shuffling=small)), rules.algorithm)
     while budget is not None and first_people(found) > SHORT_STAGE and 4 * budget <= LARGEST_BUDGET:
         budget *= 4
-        design = replace(rules.design, privacy=replace(rules.design.privacy, budget=budget))
+        design = rules.design.with_privacy(replace(rules.design.privacy, budget=budget))
         found = Rules.of(design, rules.algorithm)
     return found if first_people(found) <= SHORT_STAGE else rules
 
