@@ -7,38 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.options import (
-    Arrivals,
-    Control,
-    Delta,
-    DeltaNone,
-    Deviation,
-    Difference,
-    Enrol,
-    Epsilon,
-    FollowUp,
-    HardEnd,
-    High,
-    Json,
-    LawName,
-    Low,
-    LowerIsBetter,
-    MaxParticipants,
-    Missing,
-    OutcomeKind,
-    Ramp,
-    Rates,
-    Seed,
-    Trend,
-    Values,
-    Withdrawal,
-    number_option,
-    parse_means,
-    parse_missing,
-    parse_rates,
-    parse_sd,
-    whole_option,
-)
+from bestarm.cli.asked import Asked, with_asked
+from bestarm.cli.options import Epsilon, Json, number_option, parse_means, whole_option
 from bestarm.cli.output import caution, count, emit_json, number, progress_bar, say, show_table, tell
 from bestarm.cli.simulate import say_if_compiling
 from bestarm.errors import InputError
@@ -52,11 +22,10 @@ def register(app: typer.Typer) -> None:
     app.command("plan")(plan)
 
 
+@with_asked
 def plan(
     epsilon: Epsilon,
-    difference: Difference = None,
-    control: Control = None,
-    delta_none: DeltaNone = None,
+    asked: Asked,
     means: Annotated[
         str | None, typer.Option("--means", metavar="M", help="Hoped-for mean outcomes, as in 0.45,0.35,0.3.")
     ] = None,
@@ -71,26 +40,7 @@ def plan(
             "--base", metavar="P", help="With --arms: the others' mean (if not given: such that means straddle 1/2)."
         ),
     ] = None,
-    delta: Delta = 0.01,
-    algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
-    ] = "evidence",
-    enrol: Enrol = None,
-    arrivals: Arrivals = "constant",
-    ramp: Ramp = None,
-    follow_up: FollowUp = None,
-    missing: Missing = None,
-    withdrawal: Withdrawal = None,
-    trend: Trend = None,
-    outcomes: OutcomeKind = "binary",
-    low: Low = "0",
-    high: High = "1",
-    lower_is_better: LowerIsBetter = False,
-    values: Values = None,
-    law: LawName = None,
-    sd: Deviation = None,
     runs: Annotated[int, whole_option("--runs", metavar="R", help="Simulated trials for every number.")] = 200,
-    seed: Seed = 0,
     participants: Annotated[
         int | None,
         whole_option(
@@ -113,10 +63,6 @@ def plan(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="F.png", help="Draw the cost of privacy into this PNG file.")
     ] = None,
-    jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
-    max_participants: MaxParticipants = None,
-    hard_end: HardEnd = False,
-    rates: Rates = None,
     as_json: Json = False,
 ) -> None:
     """Plan a trial. First: what is the smallest difference that matters (--difference)? The recommended arm is then
@@ -127,48 +73,28 @@ def plan(
     hoped = parse_means(means) if means is not None else None
     from bestarm import planning
     from bestarm.design import resolve
-    from bestarm.planning.laws import read_values
 
-    resolve(algorithm)  # imports a module of one's own, which nothing further down would
-    labels, measured = (None, None) if values is None else read_values(values)
+    resolve(asked.algorithm)  # imports a module of one's own, which nothing further down would
+    labels, measured = asked.measured()
     question = planning.Question.ask(
         hoped,
         epsilon=epsilon,
-        delta=delta,
         arms=arms,
         gap=gap,
         base=base,
-        algorithm=algorithm,
-        difference=difference,
-        control=control,
-        delta_none=delta_none,
+        algorithm=asked.algorithm,
         runs=runs,
-        seed=seed,
+        seed=asked.seed,
         participants=participants,
-        max_participants=max_participants,
-        hard_end=hard_end,
-        rates=parse_rates(rates),
-        enrol=enrol,
-        arrivals=arrivals,
-        ramp=ramp,
-        follow_up=follow_up,
-        missing=parse_missing(missing),
-        withdrawal=withdrawal,
-        trend=trend,
-        outcomes="unit" if measured is not None and outcomes == "binary" else outcomes,
-        low=low,
-        high=high,
-        lower_is_better=lower_is_better,
-        law=law,
-        sd=parse_sd(sd),
-        values=measured,
         labels=labels,
         scenarios=scenarios,
+        **asked.design(),
+        **asked.scale(measured),
     )
     caution(question.warnings())
-    say_if_compiling(algorithm, timed=enrol is not None or trend is not None)
+    say_if_compiling(asked.algorithm, timed=asked.enrol is not None or asked.trend is not None)
     with progress_bar("Simulating trials") as progress:
-        found = planning.answer(question, jobs=jobs, progress=progress)
+        found = planning.answer(question, jobs=asked.jobs, progress=progress)
     if figure is not None:
         from bestarm.planning.figure import draw_plan
 

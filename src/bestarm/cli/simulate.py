@@ -8,40 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bestarm.cli.asked import Asked, with_asked
 from bestarm.cli.options import (
-    Arrivals,
     Base,
     Colluders,
-    Control,
-    Delta,
-    DeltaNone,
-    Deviation,
-    Difference,
-    Enrol,
-    FollowUp,
     Group,
-    HardEnd,
-    High,
     Json,
-    LawName,
-    Low,
-    LowerIsBetter,
-    MaxParticipants,
-    Missing,
-    OutcomeKind,
     PrivacyDelta,
     PrivacyModel,
-    Ramp,
-    Rates,
-    Seed,
-    Trend,
-    Values,
-    Withdrawal,
     number_option,
     parse_means,
-    parse_missing,
-    parse_rates,
-    parse_sd,
     whole_option,
 )
 from bestarm.cli.output import caution, count, emit_json, number, percent, progress_bar, say, show_table, tell
@@ -81,47 +57,24 @@ def algorithms(as_json: Json = False) -> None:
         say(f"{one.name}", f"  {one.summary}.", f"  Privacy: {', '.join(one.privacy)}; {promise}. {one.source}.", "")
 
 
+@with_asked
 def simulate(
+    *,
     means: Annotated[
         str | None, typer.Option("--means", metavar="M", help="The arms' mean outcomes, as in 0.95,0.9,0.5.")
     ] = None,
-    algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="A", help="Of `bestarm algorithms`, or module:name of your own.")
-    ] = "evidence",
     epsilon: Annotated[
         float | None,
         number_option("--epsilon", metavar="E", help="Privacy budget ε > 0; algorithms without privacy ignore it."),
     ] = None,
-    delta: Delta = 0.01,
     runs: Annotated[int, whole_option("--runs", metavar="R", help="How many simulated trials.")] = 1000,
-    seed: Seed = 0,
-    jobs: Annotated[int, whole_option("--jobs", metavar="J", help="Processes; -1 for all cores.")] = 1,
-    max_participants: MaxParticipants = None,
-    hard_end: HardEnd = False,
-    rates: Rates = None,
+    asked: Asked,
     privacy: PrivacyModel = None,
     rho: Annotated[float | None, number_option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
     privacy_delta: PrivacyDelta = None,
     group: Group = None,
     colluders: Colluders = None,
-    difference: Difference = None,
-    control: Control = None,
-    delta_none: DeltaNone = None,
     base: Base = None,
-    enrol: Enrol = None,
-    arrivals: Arrivals = "constant",
-    ramp: Ramp = None,
-    follow_up: FollowUp = None,
-    missing: Missing = None,
-    withdrawal: Withdrawal = None,
-    trend: Trend = None,
-    outcomes: OutcomeKind = "binary",
-    low: Low = "0",
-    high: High = "1",
-    lower_is_better: LowerIsBetter = False,
-    values: Values = None,
-    law: LawName = None,
-    sd: Deviation = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write one row a run: FILE.parquet or FILE.csv.")
     ] = None,
@@ -130,49 +83,28 @@ def simulate(
     """Simulate many trials of one design and say how many people they took and how often they were wrong."""
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise InputError(f"A table cannot be written to {out.name}; its name must end in .parquet or .csv.")
-    from bestarm.planning.laws import instance_of, read_values
+    from bestarm.planning.laws import instance_of
     from bestarm.simulation import make_scenario, run_scenario
 
-    scale, instance = instance_of(
-        None if means is None else parse_means(means),
-        outcomes="unit" if values is not None else outcomes,
-        low=low,
-        high=high,
-        lower_is_better=lower_is_better,
-        law=law,
-        sd=parse_sd(sd),
-        values=None if values is None else read_values(values)[1],
-    )
+    _, measured = asked.measured()
+    scale, instance = instance_of(None if means is None else parse_means(means), **asked.scale(measured))
     scenario = make_scenario(
-        algorithm,
+        asked.algorithm,
         instance,
         outcomes=scale,
         epsilon=epsilon,
-        delta=delta,
         privacy=privacy,
         rho=rho,
         privacy_delta=privacy_delta,
         group=group,
         colluders=colluders,
-        difference=difference,
-        control=control,
-        delta_none=delta_none,
         base=base,
-        max_participants=max_participants,
-        hard_end=hard_end,
-        rates=parse_rates(rates),
-        enrol=enrol,
-        arrivals=arrivals,
-        ramp=ramp,
-        follow_up=follow_up,
-        missing=parse_missing(missing),
-        withdrawal=withdrawal,
-        trend=trend,
+        **asked.design(),
     )
     caution(scenario.design.warnings())
-    say_if_compiling(algorithm, timed=scenario.timed)
+    say_if_compiling(asked.algorithm, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
-        results = run_scenario(scenario, runs=runs, seed=seed, jobs=jobs, progress=progress)
+        results = run_scenario(scenario, runs=runs, seed=asked.seed, jobs=asked.jobs, progress=progress)
     bound = scenario.lower_bound()
     if out is not None:
         results.save(out)
