@@ -14,6 +14,8 @@ LONGEST_NUMBER: Final = 40
 
 LONGEST_KEPT: Final = 400
 """Characters a number that we wrote ourselves may have: a fraction, or decimals without an exponent."""
+BITS: Final = (Fraction(0), Fraction(1))
+"""Made once: most outcomes are one of the two."""
 KEPT: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+|/0*[1-9][0-9]*)?")
 
 
@@ -28,8 +30,8 @@ def exact(value: object, what: str) -> Fraction:
         return value
     if hasattr(value, "item"):  # a numpy scalar
         value = value.item()
-    if isinstance(value, bool | int):
-        return Fraction(int(value))
+    if isinstance(value, int):
+        return BITS[value] if value in (0, 1) else Fraction(value)
     text = repr(value) if isinstance(value, float) else str(value).strip()
     if len(text) > LONGEST_NUMBER:
         raise InputError(f"{what} is written with {len(text)} characters; at most {LONGEST_NUMBER} are allowed.")

@@ -46,6 +46,12 @@ class Outcomes:
         # The lower bound and the width; many sums are shown, and exact numbers take their time.
         return float(self.low), float(self.width)
 
+    @cached_property
+    def _ends(self) -> dict[tuple[int, int], Fraction]:
+        # The bounds, each as its parts (fractions are slow to compare), and what they are on the scale from 0 to 1.
+        worst, best = (self.high, self.low) if self.lower_is_better else (self.low, self.high)
+        return {(worst.numerator, worst.denominator): ZERO, (best.numerator, best.denominator): ONE}
+
     @property
     def worst(self) -> Fraction:
         """The worse of the bounds."""
@@ -53,8 +59,9 @@ class Outcomes:
 
     def to_unit(self, outcome: Fraction) -> Fraction:
         """The outcome in [0, 1], larger being better; what it cannot be is bad input, never clipped."""
-        if outcome in (self.low, self.high):  # so are all that are binary, and most that are told
-            return ONE if (outcome == self.high) is not self.lower_is_better else ZERO
+        end = self._ends.get((outcome.numerator, outcome.denominator))
+        if end is not None:  # so are all that are binary, and most that are told
+            return end
         if self.binary:
             raise InputError(f"The outcome is {text_of(outcome)}, but a binary outcome is {self.bounds(' or ')}.")
         return self.between(outcome, "The outcome")

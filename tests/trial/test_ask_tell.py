@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from bestarm.errors import InputError, OperationError
 from bestarm.privacy.noise import SeededNoise
 from bestarm.sentences import cautions
 from bestarm.storage import open_store
+from bestarm.trial import identity
 from bestarm.trial.places import trial_names
 from bestarm.trial.trial import Trial
 from tests.trial.people import ChosenNoise, enrol
@@ -244,3 +246,11 @@ def test_under_local_privacy_an_outcome_told_again_keeps_its_answer(sqlite_place
     for _ in range(3):
         assert trial.tell_many([(who, 1) for who in people]) == ["already recorded"] * 30
         assert answers() == first
+
+
+@pytest.mark.parametrize("length", [0, 16, 32, 64, 65, 200])
+def test_names_are_made_by_hmac(length: int) -> None:
+    """RFC 2104, as the standard library has it, for keys below, at and above the hash's block."""
+    key = bytes(range(length))
+    for message in (b"", b"subject\0p-001", bytes(300)):
+        assert identity.keyed_hash(key, message) == hmac.digest(key, message, "sha256").hex()

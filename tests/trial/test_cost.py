@@ -19,26 +19,42 @@ MEANS = {"a": 0.5, "b": 0.5}
 def statements(store: SQLStore) -> Iterator[list[str]]:
     """Every statement that the store sends in this block."""
     seen: list[str] = []
-    usual = store._link
+    usual = store._connection
 
-    def noting(connection: Any) -> Link:
-        link = usual(connection)
-        execute, write = link.execute, link.write
+    def noting() -> tuple[Any, Link]:
+        pooled, link = usual()
+        inner = link._link if isinstance(link, Noting) else link  # one that the last block left
+        return pooled, Noting(inner, seen)  # type: ignore[return-value]
 
-        def note(statement: str, *parameters: Any) -> Any:
-            seen.append(statement)
-            return execute(statement, *parameters)
-
-        def note_all(writes: Writes) -> None:
-            seen.extend(statement for statement, rows in writes if len(rows) > 1)
-            write(writes)
-
-        link.execute, link.write = note, note_all  # type: ignore[method-assign]
-        return link
-
-    store._link = noting  # type: ignore[method-assign]
+    store._connection = noting  # type: ignore[method-assign]
     yield seen
-    store._link = usual  # type: ignore[method-assign]
+    store._connection = usual  # type: ignore[method-assign]
+
+
+class Noting:
+    """A connection that writes down what is asked of it."""
+
+    def __init__(self, link: Any, seen: list[str]) -> None:
+        self._link, self._seen = link, seen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._link, name)
+
+    def begin(self, begin: str, hold: str | None) -> None:
+        self._seen += [begin] if hold is None else [begin, self._link.statements.hold]
+        self._link.begin(begin, hold)
+
+    def execute(self, statement: str, *parameters: Any) -> Any:
+        self._seen.append(statement)
+        return self._link.execute(statement, *parameters)
+
+    def stream(self, statement: str, *parameters: Any) -> Any:
+        self._seen.append(statement)
+        return self._link.stream(statement, *parameters)
+
+    def write(self, writes: Writes) -> None:
+        self._seen += [statement for statement, rows in writes if rows]
+        self._link.write(writes)
 
 
 def shape_of_calls(trial: Trial, store: SQLStore, label: str) -> list[list[str]]:

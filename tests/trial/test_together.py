@@ -78,15 +78,15 @@ def test_a_commit_that_fails_belongs_to_all_and_keeps_nothing(store: Store, monk
     trial = begin(store)
     trial.ask("zero")
     before = kinds(store)
-    link: Any = type(store)._link  # type: ignore[attr-defined]
+    begun: Any = type(store)._begun  # type: ignore[attr-defined]
 
-    def full(self: Any, connection: Any) -> Any:
-        found = link(self, connection)
-        found.statements = _Unwritable(found.statements)
-        return found
+    def full(self: Any, *how: Any) -> Any:
+        pooled, link = begun(self, *how)
+        patch.setattr(link, "statements", _Unwritable(link.statements))
+        return pooled, link
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(store), "_link", full)
+        patch.setattr(type(store), "_begun", full)
         with pytest.raises(OperationError, match="could not be used"):
             trial.together([trial.asking(["one"]), trial.asking(["two"])])
     assert kinds(store) == before

@@ -146,9 +146,13 @@ class Book:
 
     def copied(self) -> Book:
         """A copy that shares nothing with this one that ever changes."""
-        book = Book(**vars(self))
+        book = object.__new__(Book)
+        book.__dict__.update(self.__dict__)
         book.filling, book.vacant = dict(self.filling), list(self.vacant)
-        book.repeats = {actor: list(counted) for actor, counted in self.repeats.items()}
+        if self.repeats:
+            book.repeats = {actor: list(counted) for actor, counted in self.repeats.items()}
+        else:
+            book.repeats = {}
         return book
 
     @classmethod

@@ -8,8 +8,8 @@ events it appended. So several requests share one transaction, and one that is r
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -47,6 +47,10 @@ class RowsByKey:
         self.subjects: dict[str, set[int]] = {}
         """Assignments that a subject got in this block; it may have lost one since."""
 
+    def holds(self) -> bool:
+        """Whether any row is here."""
+        return bool(self.assignments or self.stages or self.tallies)
+
     def enter(self, other: RowsByKey) -> None:
         """Take over these rows, but not who got them."""
         self.assignments.update(other.assignments)
@@ -79,6 +83,32 @@ class Known:
             self.rows.stages.clear()
             self.rows.positions.clear()
             self.rows.tallies.clear()
+
+
+class Attempt(AbstractContextManager[None]):
+    """A part of a block that may fail by itself: what it changed is forgotten then."""
+
+    __slots__ = ("_arrays", "_block", "_book", "_events", "_heads", "_layout")
+
+    def __init__(self, block: Drafting) -> None:
+        self._block = block
+
+    def __enter__(self) -> None:
+        block = self._block
+        block.accept()
+        self._heads = (block.seq, block.head, block.public_seq, block.public_head)
+        self._events, self._book = len(block.log), block.book.copied()
+        self._arrays, self._layout = dict(block.arrays), None if block.layout is None else dict(block.layout)
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        block = self._block
+        if error is None:
+            block.accept()
+            return
+        block.seq, block.head, block.public_seq, block.public_head = self._heads
+        del block.log[self._events :]
+        block.book, block.arrays, block.layout = self._book, self._arrays, self._layout
+        block.forget()
 
 
 class Drafting(Writing):
@@ -136,11 +166,13 @@ class Drafting(Writing):
         return draft
 
     def held_by(self, subject: str) -> list[Assignment]:
-        rows = self.known.rows.assignments
-        numbers = self.changed.subjects.get(subject, set()) | self._saved.subjects.get(subject, set())
         foreseen = self._foreseen.get(subject)
         if foreseen is None:
             foreseen = self._read_held(subject)
+        here, now = self.changed.subjects.get(subject), self._saved.subjects.get(subject)
+        if not (foreseen or here or now):
+            return []
+        rows, numbers = self.known.rows.assignments, (here or set()) | (now or set())
         for one in foreseen:
             rows.setdefault(one.number, one)
             numbers.add(one.number)
@@ -216,32 +248,27 @@ class Drafting(Writing):
     def replace_state(self, arrays: dict[str, bytes]) -> None:
         self.layout = dict(arrays)
 
-    @contextmanager
-    def attempt(self) -> Iterator[None]:
-        self.accept()
-        heads = (self.seq, self.head, self.public_seq, self.public_head)
-        events, book = len(self.log), self.book.copied()
-        arrays, layout = dict(self.arrays), None if self.layout is None else dict(self.layout)
-        try:
-            yield
-        except BaseException:
-            self.seq, self.head, self.public_seq, self.public_head = heads
-            del self.log[events:]
-            self.book, self.arrays, self.layout = book, arrays, layout
-            self._drafts, self._saved = RowsByKey(), RowsByKey()
-            raise
-        self.accept()
+    def attempt(self) -> AbstractContextManager[None]:
+        return Attempt(self)
 
     def accept(self) -> None:
         """Let what was saved so far stand: it is known from here on, and written when the block ends."""
         saved = self._saved
-        if saved.assignments or saved.stages or saved.tallies:
+        if saved.holds():
             self.known.rows.enter(saved)
-            self.changed.enter(saved)
-            for subject, numbers in saved.subjects.items():
-                self.changed.subjects.setdefault(subject, set()).update(numbers)
-            self._saved = RowsByKey()
-        self._drafts = RowsByKey()
+            if self.changed.holds():
+                self.changed.enter(saved)
+                for subject, numbers in saved.subjects.items():
+                    self.changed.subjects.setdefault(subject, set()).update(numbers)
+            else:
+                self.changed = saved
+            self._saved, self._drafts = RowsByKey(), RowsByKey()
+        elif self._drafts.holds():
+            self._drafts = RowsByKey()
+
+    def forget(self) -> None:
+        """Let nothing stand of what was saved since the last part that succeeded."""
+        self._drafts, self._saved = RowsByKey(), RowsByKey()
 
     def settled(self) -> Known:
         """The trial as this block leaves it, for the next one."""

@@ -37,6 +37,7 @@ class PostgresLink(Link):
             yield from cursor.execute(statement, parameters)
 
     def begin(self, begin: str, hold: str | None) -> None:
+        self._writes, self.held = [], None
         if hold is None:
             self.execute(begin)
             return
@@ -102,10 +103,12 @@ class PostgresStore(SQLStore):
     def _free(self, connection: Any) -> bool:
         if connection.closed or connection.broken:
             return False
-        if connection.info.transaction_status != IDLE:
+        if connection.pgconn.transaction_status != IDLE:
             connection.rollback()
-        connection.autocommit = False
         return True
+
+    def _give_back(self, connection: Any) -> None:
+        connection.autocommit = False
 
     def _gone(self, error: Exception) -> bool:
         driver: Any = self.engine.dialect.loaded_dbapi

@@ -14,7 +14,7 @@ import os
 import weakref
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
@@ -34,6 +34,68 @@ MOST_IDLE: Final = 2
 """Connections that wait for the next block; others go back to the pool, which everybody shares."""
 
 
+class Block(AbstractContextManager[Link]):
+    """One transaction: committed when the block is left in peace, and whatever the database says is an error of ours.
+
+    It may begin by holding a trial.
+    """
+
+    __slots__ = ("_begin", "_hold", "_link", "_pooled", "_store")
+
+    def __init__(self, store: SQLStore, begin: str, hold: str | None = None) -> None:
+        self._store, self._begin, self._hold = store, begin, hold
+
+    def __enter__(self) -> Link:
+        try:
+            self._pooled, self._link = self._store._begun(self._begin, self._hold)
+        except Exception as error:
+            self._store._say(error)
+            raise
+        return self._link
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        try:
+            if error is None:
+                self._link.commit()
+            else:
+                self._store._say(error)
+        except Exception as failure:
+            self._store._say(failure)
+            raise
+        finally:
+            self._store._let_go(self._pooled, self._link)
+
+
+class WritingBlock(AbstractContextManager[Writing]):
+    """A block that holds a trial for writing, and writes what changed of it at its end."""
+
+    __slots__ = ("_block", "_name", "_store", "_writing")
+
+    def __init__(self, store: SQLStore, name: str) -> None:
+        self._store, self._name = store, name
+        self._block = Block(store, store.begin_writing, name)
+
+    def __enter__(self) -> Writing:
+        link = self._block.__enter__()
+        try:
+            self._writing = SQLWriting(link, self._store._held(link, self._name))
+        except BaseException as error:
+            self._block.__exit__(type(error), error, None)
+            raise
+        return self._writing
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            try:
+                self._writing.flush()
+            except BaseException as failure:
+                self._block.__exit__(type(failure), failure, None)
+                raise
+        self._block.__exit__(kind, error, trace)
+        if error is None:
+            self._store._kept[self._name] = self._writing.settled()
+
+
 class SQLStore(Store):
     """A store on a database that has a pool of connections; its subclasses say how a writer gets its turn."""
 
@@ -47,57 +109,43 @@ class SQLStore(Store):
         self._place = place
         self._process = os.getpid()
         self._kept: dict[str, Known] = {}
-        self._idle: list[tuple[Any, Any]] = []
+        self.driver: Any = engine.dialect.loaded_dbapi
+        self._idle: list[tuple[Any, Any, Link]] = []
         """Connections between two blocks, each with the pool it came from."""
-        self._others: list[tuple[Any, Any]] = []
+        self._others: list[tuple[Any, Any, Link]] = []
         """Connections of the process that this one was forked from: neither used nor closed here."""
         weakref.finalize(self, _dispose, engine, self._idle, os.getpid())
 
     @abstractmethod
     def _link(self, connection: Any) -> Link:
-        """The driver's connection, ready for a transaction that we begin and end ourselves."""
+        """The driver's connection, ready for transactions that we begin and end ourselves."""
 
     @abstractmethod
     def _free(self, connection: Any) -> bool:
-        """End what is left of the transaction and hand the connection back as it was; whether it can be used again."""
+        """End what is left of a transaction; whether the connection can be used again."""
 
-    @contextmanager
-    def _block(self, begin: str, hold: str | None = None) -> Iterator[Link]:
-        # Commits when the block is left in peace; turns what the database says into our own errors. It may begin by
-        # holding a trial.
-        driver: Any = self.engine.dialect.loaded_dbapi
-        pooled: Any = None
-        try:
-            pooled, link = self._begun(begin, hold)
-            yield link
-            link.commit()
-        except driver.IntegrityError as error:
-            raise OperationError(f"The store {self._place} refused a change: {_reason(error)}.") from error
-        except (driver.Error, SQLAlchemyError) as error:
-            raise OperationError(f"The store {self._place} could not be used: {_reason(error)}.") from error
-        finally:
-            if pooled is not None:
-                self._let_go(pooled)
+    def _give_back(self, connection: Any) -> None:
+        """Make a connection what it was before `_link`: the pool lends it to others too."""
+
+    def _block(self, begin: str, hold: str | None = None) -> Block:
+        return Block(self, begin, hold)
 
     def _begun(self, begin: str, hold: str | None) -> tuple[Any, Link]:
-        driver: Any = self.engine.dialect.loaded_dbapi
-        pooled = self._connection()
+        pooled, link = self._connection()
         try:
-            link = self._link(pooled.driver_connection)
             link.begin(begin, hold)
-        except driver.Error as error:
+        except self.driver.Error as error:
             if not self._gone(error):
-                self._let_go(pooled)
+                self._let_go(pooled, link)
                 raise
             # It was idle while the database went away; nothing has been asked of it yet, so a new one will do.
             pooled.invalidate()
             self.engine.dispose()
-            pooled = self._connection()
-            link = self._link(pooled.driver_connection)
+            pooled, link = self._connection()
             link.begin(begin, hold)
         return pooled, link
 
-    def _connection(self) -> Any:
+    def _connection(self) -> tuple[Any, Link]:
         # One that the last block left, if the pool it came from is still in use: to fetch it there takes longer than
         # many a statement.
         if os.getpid() != self._process:  # forked: the connections are the other process's
@@ -107,23 +155,32 @@ class SQLStore(Store):
             self._kept, self._process = {}, os.getpid()
         while self._idle:
             with suppress(IndexError):
-                pool, pooled = self._idle.pop()
+                pool, pooled, link = self._idle.pop()
                 if pool is self.engine.pool:
-                    return pooled
+                    return pooled, link
                 pooled.invalidate()
-        return self.engine.raw_connection()
+        pooled = self.engine.raw_connection()
+        return pooled, self._link(pooled.driver_connection)
 
     def _gone(self, error: Exception) -> bool:
         """Whether the connection broke, so that another one may do."""
         return False
 
-    def _let_go(self, pooled: Any) -> None:
-        if not self._free(pooled.driver_connection):
+    def _let_go(self, pooled: Any, link: Link) -> None:
+        if not self._free(link.connection):
             pooled.invalidate()
         elif len(self._idle) < MOST_IDLE:
-            self._idle.append((self.engine.pool, pooled))
+            self._idle.append((self.engine.pool, pooled, link))
         else:
+            self._give_back(link.connection)
             pooled.close()
+
+    def _say(self, error: BaseException) -> None:
+        """Raise what the database said as an error of ours, and nothing for whatever else happened."""
+        if isinstance(error, self.driver.IntegrityError):
+            raise OperationError(f"The store {self._place} refused a change: {_reason(error)}.") from error
+        if isinstance(error, self.driver.Error | SQLAlchemyError):
+            raise OperationError(f"The store {self._place} could not be used: {_reason(error)}.") from error
 
     def names(self) -> list[str]:
         with self._block(self.begin_reading) as link:
@@ -132,7 +189,6 @@ class SQLStore(Store):
     @contextmanager
     def add(self, name: str, design: dict[str, Any], key: bytes) -> Iterator[Writing]:
         taken = f"There is already a trial named {name!r} in {self._place}; choose another name."
-        driver: Any = self.engine.dialect.loaded_dbapi
         with self._block(self.begin_writing) as link:
             if link.execute(self.statements.trial, (name,)).fetchone() is not None:
                 raise InputError(taken)
@@ -141,7 +197,7 @@ class SQLStore(Store):
                 link.execute(
                     self.statements.add_trial, (name, canonical(design), key, *heads, canonical(Book().to_json()))
                 )
-            except driver.IntegrityError as error:
+            except self.driver.IntegrityError as error:
                 raise InputError(taken) from error
             writing = SQLWriting(link, self._trial(link, name))
             yield writing
@@ -156,13 +212,8 @@ class SQLStore(Store):
                 link.execute(self.statements.delete(table, "trial"), (known.row,))
             link.execute(self.statements.delete("trials", "id"), (known.row,))
 
-    @contextmanager
-    def writing(self, name: str) -> Iterator[Writing]:
-        with self._block(self.begin_writing, name) as link:
-            writing = SQLWriting(link, self._held(link, name))
-            yield writing
-            writing.flush()
-        self._kept[name] = writing.settled()
+    def writing(self, name: str) -> AbstractContextManager[Writing]:
+        return WritingBlock(self, name)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Reading]:
@@ -219,7 +270,7 @@ class SQLStore(Store):
         _dispose(self.engine, self._idle, self._process)
 
 
-def _dispose(engine: sa.Engine, idle: list[tuple[Any, Any]], process: int) -> None:
+def _dispose(engine: sa.Engine, idle: list[tuple[Any, Any, Link]], process: int) -> None:
     # A process forked from ours must not say goodbye on connections that are still ours.
     with suppress(SQLAlchemyError):
         while idle and os.getpid() == process:

@@ -6,6 +6,7 @@ handful of statements.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ Writes = list[tuple[str, list[tuple[Any, ...]]]]
 """Statements, each with the parameters of all its rows."""
 
 
-class Link:
+class Link(ABC):
     """A connection inside a transaction, as the driver has it."""
 
     def __init__(self, connection: Any, statements: Statements) -> None:
@@ -44,23 +45,17 @@ class Link:
         """Rows one after the other, so that they need not fit into memory."""
         yield from self.execute(statement, parameters)
 
+    @abstractmethod
     def begin(self, begin: str, hold: str | None) -> None:
         """Begin a transaction, which may hold the trial of this name."""
-        self.execute(begin)
-        if hold is not None:
-            self.held = self.execute(self.statements.hold, (hold,)).fetchone()
 
+    @abstractmethod
     def commit(self) -> None:
         """End the transaction: everything in it is durable from here on."""
-        self.execute("COMMIT")
 
+    @abstractmethod
     def write(self, writes: Writes) -> None:
         """Run these statements in order, at the latest when the transaction is committed."""
-        for statement, rows in writes:
-            if len(rows) == 1:
-                self.execute(statement, rows[0])
-            elif rows:
-                self.connection.executemany(statement, rows)
 
 
 class SQLReading(Reading):
@@ -168,21 +163,26 @@ class SQLWriting(Drafting, SQLReading):
 
         if self.log:
             writes.append((texts.add_event, [(trial, *event_row(event)) for event in self.log]))
-        if changed.assignments:
-            last = self._assigned_before
-            new = [(trial, *assignment_row(a)) for n, a in changed.assignments.items() if n > last]
-            old = [(*outcome_of(a), trial, n) for n, a in changed.assignments.items() if n <= last]
-            moved = [
-                (a.subject, trial, n) for n, a in changed.assignments.items() if n <= last and n in self.handed_over
-            ]
-            writes += [(texts.add_assignment, new), (texts.change_assignment, old), (texts.hand_over, moved)]
-        if changed.stages:
-            last = self._opened_before
-            born = [(trial, *stage_row(stage)) for n, stage in changed.stages.items() if n > last]
-            grown = [(n, stage) for n, stage in changed.stages.items() if n <= last]
-            turned = [(*stage_change(stage), trial, n) for n, stage in grown if n in self.turned]
-            counted = [(stage.people, stage.resolved, trial, n) for n, stage in grown if n not in self.turned]
-            writes += [(texts.add_stage, born), (texts.change_stage, turned), (texts.count_stage, counted)]
+        last = self._assigned_before
+        new, old, moved = [], [], []
+        for n, one in changed.assignments.items():
+            if n > last:
+                new.append((trial, *assignment_row(one)))
+                continue
+            old.append((*outcome_of(one), trial, n))
+            if n in self.handed_over:
+                moved.append((one.subject, trial, n))
+        last = self._opened_before
+        born, turned, counted = [], [], []
+        for n, stage in changed.stages.items():
+            if n > last:
+                born.append((trial, *stage_row(stage)))
+            elif n in self.turned:
+                turned.append((*stage_change(stage), trial, n))
+            else:
+                counted.append((stage.people, stage.resolved, trial, n))
+        writes += [(texts.add_assignment, new), (texts.change_assignment, old), (texts.hand_over, moved)]
+        writes += [(texts.add_stage, born), (texts.change_stage, turned), (texts.count_stage, counted)]
         if changed.tallies:
             writes.append((texts.put_tally, [(trial, *tally_row(tally)) for tally in changed.tallies.values()]))
         if self.layout is not None:

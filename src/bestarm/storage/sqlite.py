@@ -17,11 +17,35 @@ from bestarm.files import claim_private
 from bestarm.storage.keys import keys_beside
 from bestarm.storage.migrate import bring_up_to_date
 from bestarm.storage.sql import SQLStore
-from bestarm.storage.sql_blocks import Link
+from bestarm.storage.sql_blocks import Link, Writes
 from bestarm.storage.sql_statements import Statements
 
 PATIENCE = 30.0
 """Seconds a writer waits for its turn."""
+
+
+class SQLiteLink(Link):
+    """A connection to a file, whose writer runs all its statements with one cursor."""
+
+    def __init__(self, connection: Any, statements: Statements) -> None:
+        super().__init__(connection, statements)
+        self._cursor = connection.cursor()
+
+    def begin(self, begin: str, hold: str | None) -> None:
+        run = self._cursor.execute
+        run(begin)
+        self.held = None if hold is None else run(self.statements.hold, (hold,)).fetchone()
+
+    def commit(self) -> None:
+        self._cursor.execute("COMMIT")
+
+    def write(self, writes: Writes) -> None:
+        run = self._cursor.execute
+        for statement, rows in writes:
+            if len(rows) == 1:
+                run(statement, rows[0])
+            elif rows:
+                self._cursor.executemany(statement, rows)
 
 
 class SQLiteStore(SQLStore):
@@ -55,7 +79,7 @@ class SQLiteStore(SQLStore):
         connection.execution_options(begin="IMMEDIATE").begin()
 
     def _link(self, connection: Any) -> Link:
-        return Link(connection, self.statements)
+        return SQLiteLink(connection, self.statements)
 
     def _free(self, connection: Any) -> bool:
         if connection.in_transaction:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Literal
 
 from bestarm.design import Design
@@ -81,7 +82,6 @@ class Fold:
         self.rules = rules
         self.books = books
         self.state = state
-        self.course = rules.course(state)
         self.joined: list[int] = []
         """The arms of those who joined a stage."""
         self.turned = False
@@ -92,6 +92,11 @@ class Fold:
     def book(self) -> Book:
         """The trial-wide numbers."""
         return self.books.book
+
+    @cached_property
+    def course(self) -> TrialCourse:
+        """What drives the policy; whoever only tells needs none."""
+        return self.rules.course(self.state)
 
     def recruiting(self) -> FloatArray | None:
         """Each arm's probability to get the next person; None while every arm waits for releases."""

@@ -130,8 +130,9 @@ class Transactions(ABC):
                 if desk.fold.owed(desk.at) is None:
                     replies = []
                     for request in requests:
+                        if replies:  # what went before may have moved the books on
+                            desk = self._desk(writing, kept.state)
                         replies.append(self._heard(writing, kept, desk, request))
-                        desk = self._desk(writing, kept.state)
                 else:
                     desk.settle()
                     kept.follow(desk.fold, writing.seq)
