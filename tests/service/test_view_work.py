@@ -116,7 +116,8 @@ def test_every_single_call_is_the_same(
     """Also with a follow-up, where every look after a while goes to the trial itself."""
     now = 0.0
     monkeypatch.setattr("bestarm.service.trials.time.monotonic", lambda: now)
-    trial, ids = enrolled(service, **({} if follow_up is None else {"follow_up": follow_up}))
+    changes: dict[str, Any] = {} if follow_up is None else {"follow_up": follow_up}
+    trial, ids = enrolled(service, **changes)
     trials = service.app.state.trials
 
     def calls() -> Counter[str]:
