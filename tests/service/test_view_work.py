@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from bestarm.service.pages.render import render
 from bestarm.service.trials import FRESH_SECONDS
+from bestarm.storage.sql_blocks import Link
 from bestarm.trial.trial import Trial
 from tests.service.conftest import Service
 
@@ -30,6 +31,19 @@ def work(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[
     def asked(_: Any, __: Any, statement: str, *rest: Any) -> None:
         counted[statement] += 1
 
+    begun = Link.__init__
+
+    def linked(self: Link, connection: Any, statements: Any) -> None:
+        # A trial's own statements go straight to the driver.
+        begun(self, connection, statements)
+        direct = self.execute
+
+        def execute(statement: str, *rest: Any) -> Any:
+            counted[statement] += 1
+            return direct(statement, *rest)
+
+        self.execute = execute
+
     view = Trial.view
 
     def made(self: Trial) -> Any:
@@ -38,6 +52,7 @@ def work(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[
 
     sa.event.listen(engine, "before_cursor_execute", asked)
     monkeypatch.setattr(Trial, "view", made)
+    monkeypatch.setattr(Link, "__init__", linked)
     yield counted
     sa.event.remove(engine, "before_cursor_execute", asked)
 
@@ -91,13 +106,23 @@ def test_an_outcome_does_not_change_what_a_viewers_request_does(service: Service
             assert reading.book.released == 0
         assert looked() == quiet
     assert not any(found["views made"] for found in quiet)
+    assert all(any("trials" in asked for asked in found) for found in quiet), "what is asked of the store is counted"
 
 
-def test_every_single_call_is_the_same(service: Service) -> None:
-    trial, ids = enrolled(service)
+@pytest.mark.parametrize("follow_up", [None, "30d"])
+def test_every_single_call_is_the_same(
+    service: Service, follow_up: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with a follow-up, where every look after a while goes to the trial itself."""
+    now = 0.0
+    monkeypatch.setattr("bestarm.service.trials.time.monotonic", lambda: now)
+    changes: dict[str, Any] = {} if follow_up is None else {"follow_up": follow_up}
+    trial, ids = enrolled(service, **changes)
     trials = service.app.state.trials
 
     def calls() -> Counter[str]:
+        nonlocal now
+        now += 2 * FRESH_SECONDS
         found: Counter[str] = Counter()
 
         def called(frame: FrameType, what: str, _: Any) -> None:

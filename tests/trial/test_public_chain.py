@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bestarm.errors import InputError
+from bestarm.trial.moments import moment
 from bestarm.trial.public import PublicView
 from bestarm.trial.trial import Trial
 from tests.trial.people import DAY, ChosenNoise, Clock
@@ -97,7 +98,7 @@ def test_what_is_public_is_seen(tmp_path: Path, step: str, follow_up: str | None
 
 def test_the_head_does_not_depend_on_outcomes_or_their_times(tmp_path: Path) -> None:
     heads = set()
-    for run, (outcome, wait) in enumerate(((0, 0.5), (1, 3.0))):
+    for run, (outcome, wait, look) in enumerate(((0, 0.5, 7.1), (1, 3.0, 8.6))):
         clock = Clock()
         plan: dict[str, Any] = {"name": "t", "arms": ["a", "b"], "epsilon": 1, "delta": 0.1, "algorithm": "uniform"}
         more: dict[str, Any] = {"follow_up": "7d", "allocation": "fixed", "clock": clock}
@@ -109,7 +110,7 @@ def test_the_head_does_not_depend_on_outcomes_or_their_times(tmp_path: Path) -> 
         ids = [str(asked.id) for asked in trial.ask_many(["p", "q"])]
         clock.move(wait * DAY)
         trial.tell(ids[0], outcome)
-        clock.move((8 - wait) * DAY)
+        clock.move((look - wait) * DAY)
         trial.advance()
         assert len(trial.view().releases) == 2
         with trial._store.reading("t") as reading:
@@ -117,3 +118,24 @@ def test_the_head_does_not_depend_on_outcomes_or_their_times(tmp_path: Path) -> 
             assert reading.public_head != created
         heads.add(repr(bodies))
     assert len(heads) == 1
+
+
+@pytest.mark.parametrize("follow_up", [None, "7d"])
+def test_times_are_those_that_the_design_dictates(tmp_path: Path, follow_up: str | None) -> None:
+    """Not when somebody's report, or look, happened to bring the release: when it was due, or the full hour."""
+    clock = Clock()
+    plan: dict[str, Any] = {"name": "t", "arms": ["a", "b"], "epsilon": 1, "delta": 0.1, "algorithm": "uniform"}
+    trial = Trial.create(
+        tmp_path / "t.db", follow_up=follow_up, allocation="fixed", clock=clock, noise=ChosenNoise(), **plan
+    )
+    began = clock.now
+    assert began % 3600 == 0
+    ids = [str(asked.id) for asked in trial.ask_many(["p", "q"])]
+    clock.move(2 * 3600 + 37 * 60 + 11)
+    trial.tell_many([(ids[0], 1), (ids[1], 0)])
+    clock.move(9 * DAY)
+    due = began + (2 * 3600 if follow_up is None else 7 * DAY)
+    assert [release.at for release in trial.view().releases] == [due * 1e6] * 2
+    with trial._store.reading("t") as reading:
+        said = [event.body["time"] for event in reading.events() if event.kind == "released"]
+    assert said == [moment(int(due * 1e6))] * 2
