@@ -21,6 +21,7 @@ from bestarm.design import Design
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import text_of
 from bestarm.files import replacing
+from bestarm.sentences import cautions
 from bestarm.trial.answers import (
     Asked,
     Gathering,
@@ -254,6 +255,10 @@ class RemoteTrial(Tabled):
     def staff_status(self) -> StaffStatus:
         """What staff have to do: how many outcomes are awaited, who is overdue, and what holds a release up."""
         return StaffStatus.from_json(self._read("staff"))
+
+    def warnings(self) -> list[str]:
+        """What is allowed, but should have been thought over before the design was frozen; see `Trial.warnings`."""
+        return cautions(self.design)
 
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""
