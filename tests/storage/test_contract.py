@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from bestarm.errors import InputError, OperationError
 from bestarm.storage import open_store
 from bestarm.storage.contract import Assignment, Book, Stage, Store, Tally, Writing
-from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
+from bestarm.storage.events import GENESIS, Event, next_event
 
 KEY = b"k" * 32
 
@@ -35,10 +35,8 @@ def note(writing: Writing, kind: str, **said: Any) -> None:
     """Append an event with a secret."""
     seq, secret, salt = writing.seq + 1, {"outcome": "0.5"}, b"s" * 32
     body = {"n": seq} | said
-    mark = chained(writing.head, seq, 5, "me", kind, body, secret, salt)
-    public_seq = writing.public_seq + 1 if kind in PUBLIC_KINDS else None
-    public = None if public_seq is None else chained_publicly(writing.public_head, public_seq, kind, body)
-    writing.append(Event(seq, 5, "me", kind, body, secret, salt, mark, public_seq, public))
+    publicly = (writing.public_seq, writing.public_head)
+    writing.append(next_event(writing.head, publicly, seq, 5, "me", kind, body, secret, salt))
 
 
 def stage(number: int = 1, **changes: Any) -> Stage:

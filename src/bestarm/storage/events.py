@@ -132,13 +132,6 @@ def next_event(
     return event
 
 
-def chained(
-    before: str, seq: int, at: int, actor: str, kind: str, body: dict[str, Any], secret: Any, salt: bytes
-) -> str:
-    """The hash in the full chain of an event that follows the event with hash `before`."""
-    return _chained(before, seq, at, actor, kind, (canonical(body), canonical(secret)), salt)
-
-
 def chained_publicly(before: str, seq: int, kind: str, body: dict[str, Any]) -> str:
     """The hash in the public chain of an event that follows the public event with hash `before`."""
     return _chained_publicly(before, seq, kind, canonical(body))
