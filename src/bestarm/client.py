@@ -252,6 +252,10 @@ class RemoteTrial(Tabled):
         shown = Status.from_json(self._read("status")).to_json()
         return shown | {"staff": self.staff_status().to_json()} if staff else shown
 
+    def warnings(self) -> list[str]:
+        """What is allowed, but should have been thought over before the design was frozen, in sentences."""
+        return cautions(self.design)
+
     def staff_status(self) -> StaffStatus:
         """What staff have to do: how many outcomes are awaited, who is overdue, and what holds a release up."""
         return StaffStatus.from_json(self._read("staff"))
