@@ -260,10 +260,6 @@ class RemoteTrial(Tabled):
         """What staff have to do: how many outcomes are awaited, who is overdue, and what holds a release up."""
         return StaffStatus.from_json(self._read("staff"))
 
-    def warnings(self) -> list[str]:
-        """What is allowed, but should have been thought over before the design was frozen; see `Trial.warnings`."""
-        return cautions(self.design)
-
     def ledger(self) -> dict[str, Any]:
         """The privacy ledger as plain data."""
         return Ledger.from_json(self._read("ledger")).to_json()
