@@ -261,7 +261,7 @@ def tokens(tried: Tried) -> None:
                     # What is not there, or cannot be asked for in this way, is no matter of who asks.
                     exists = "{number}" not in path
                     # Halves may be of a trial that lives on another server.
-                    there = OTHER if path.startswith("/api/v1/halves/") and where == NOWHERE else where
+                    there = "elsewhere" if path.startswith("/api/v1/halves/") and where == NOWHERE else where
                     let_in = may(least, rank, scope, there, "{trial}" in path) and exists
                     answers[where] = probe(
                         tried,

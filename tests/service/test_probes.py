@@ -8,6 +8,7 @@ from benchmarks import probes
 from benchmarks.probes import PAGES, VIEWS, Tried, page_routes, view_links
 
 from bestarm.service import access
+from tests.service.test_authorisation import ENDPOINTS
 
 
 def test_every_page_is_probed() -> None:
@@ -15,7 +16,7 @@ def test_every_page_is_probed() -> None:
 
 
 def test_halves_of_trials_elsewhere_are_for_those_who_may_see_all_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    halves = {place: least for place, least in probes.ENDPOINTS.items() if "/halves/" in place[1]}
+    halves = {place: least for place, least in ENDPOINTS.items() if "/halves/" in place[1]}
     monkeypatch.setattr(probes, "ENDPOINTS", halves)
     tried = Tried()
     probes.tokens(tried)
