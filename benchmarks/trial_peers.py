@@ -18,6 +18,8 @@ from bestarm.trial.trial import Trial
 
 BYTES = b"x" * 400
 """What a raw commit writes."""
+SETTLED = 600
+"""Pairs after which a raw database has filled its write-ahead log once. A trial, which writes more, has by then."""
 
 
 class Contender(Protocol):
@@ -52,6 +54,7 @@ class RawSQLite:
         for pragma in ("journal_mode=WAL", "synchronous=FULL"):
             self._connection.execute(f"PRAGMA {pragma}")
         self._connection.execute("CREATE TABLE raw (id INTEGER PRIMARY KEY, bytes BLOB)")
+        self.pairs(SETTLED)  # from here on its log is written over, which is quicker than letting it grow
 
     def pairs(self, count: int) -> None:
         """Commits."""
@@ -106,30 +109,43 @@ class Optuna:
             self._study.tell(self._study.ask(), number % 2)
 
 
-def same_rows(source: Path, copy: Path, people: int, bulk: int) -> tuple[float, float]:
-    """Insert the events and assignments of a trial's first people into an empty store, a commit for each `bulk` of
-    them to be asked and one to be told, as fast as the database allows; the seconds that takes, and those of the
-    processor alone."""
-    open_store(copy, create=True).close()
-    read, write = sqlite3.connect(source), sqlite3.connect(copy, isolation_level=None)
-    write.execute("PRAGMA synchronous=FULL")
-    number = read.execute("SELECT id FROM trials").fetchone()[0]
-    columns = ", ".join(f'"{row[1]}"' for row in read.execute("PRAGMA table_info(trials)"))
-    marks = ", ".join("?" * (columns.count(",") + 1))
-    write.execute(f"INSERT INTO trials ({columns}) VALUES ({marks})", read.execute("SELECT * FROM trials").fetchone())
-    events = read.execute("SELECT * FROM events WHERE trial = ? ORDER BY seq LIMIT ?", (number, 2 * people)).fetchall()
-    assigned = read.execute("SELECT * FROM assignments WHERE trial = ? AND number <= ?", (number, people)).fetchall()
-    start = (time.perf_counter(), time.process_time())
-    for first in range(0, people, bulk):
-        for half in (0, 1):
-            write.execute("BEGIN IMMEDIATE")
-            rows = events[2 * first + half * bulk : 2 * first + (half + 1) * bulk]
-            write.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(events[0]))})", rows)
-            if not half:
-                rows = assigned[first : first + bulk]
-                write.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(assigned[0]))})", rows)
-            write.execute("COMMIT")
-    return time.perf_counter() - start[0], time.process_time() - start[1]
+class SameRows:
+    """The events and assignments of a trial, inserted into an empty store as fast as the database allows."""
+
+    def __init__(self, source: Path, copy: Path) -> None:
+        open_store(copy, create=True).close()
+        self._read, self._write = sqlite3.connect(source), sqlite3.connect(copy, isolation_level=None)
+        self._write.execute("PRAGMA synchronous=FULL")
+        trial = self._read.execute("SELECT * FROM trials").fetchone()
+        self._insert("trials", [trial])
+        self._seq, self._people = 0, 0
+
+    def insert(self, bulk: int) -> tuple[float, float]:
+        """Insert whatever the trial got since the last time, a commit for each `bulk` of people to be asked and one to
+        be told; the seconds that takes, and those of the processor alone."""
+        events = self._read.execute("SELECT * FROM events WHERE seq > ? ORDER BY seq", (self._seq,)).fetchall()
+        people = self._read.execute("SELECT * FROM assignments WHERE number > ?", (self._people,)).fetchall()
+        self._seq, self._people = self._seq + len(events), self._people + len(people)
+        start = (time.perf_counter(), time.process_time())
+        for first in range(0, len(people), bulk):
+            for half in (0, 1):
+                self._write.execute("BEGIN IMMEDIATE")
+                begin = 2 * first + half * bulk
+                last = half == 1 and first + bulk >= len(people)  # and what opened, closed and released stages
+                self._insert("events", events[begin : None if last else begin + bulk])
+                if not half:
+                    self._insert("assignments", people[first : first + bulk])
+                self._write.execute("COMMIT")
+        return time.perf_counter() - start[0], time.process_time() - start[1]
+
+    def _insert(self, table: str, rows: list[Any]) -> None:
+        if rows:
+            self._write.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+    def close(self) -> None:
+        """Let go of both stores."""
+        self._read.close()
+        self._write.close()
 
 
 def fill_up(path: Path, people: int) -> None:

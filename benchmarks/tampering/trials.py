@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from tests.trial.people import DAY, Clock, enrol
 
+from bestarm.distributed import Halves, SplitTrial
+from bestarm.storage import open_store
 from bestarm.trial.trial import Trial
 
 MEANS: Final = {"low": 0.2, "=mid": 0.5, "high": 0.9}
@@ -83,7 +85,38 @@ def decided(store: Path) -> None:
         assert trial.verdict is not None
 
 
-MADE: Final = (batched, visits, replaced, coins, ended, decided)
+def compared(store: Path) -> None:
+    """A trial of two arms against control."""
+    plan: dict[str, Any] = {"arms": list(MEANS), "epsilon": 3, "delta": "0.1", "control": "low", "difference": "0.3"}
+    with Trial.create(store, name="compared", outcomes="binary", **plan) as trial:
+        enrol(trial, MEANS, 60)
+
+
+def bounded(store: Path) -> None:
+    """A trial with a hard end, within a band for the rates, that came to it."""
+    plan: dict[str, Any] = {"arms": ["low", "high"], "epsilon": 2, "delta": "0.2", "difference": "0.2"}
+    plan |= {"hard_end": True, "rates": ["0.05", "0.95"]}
+    with Trial.create(store, name="bounded", outcomes="binary", **plan) as trial:
+        enrol(trial, MEANS, 3000)
+        assert trial.verdict is not None
+
+
+def split(store: Path) -> None:
+    """A trial with distributed noise; the two servers have stores of their own."""
+    plan: dict[str, Any] = {"arms": ["low", "high"], "epsilon": 2, "delta": "0.2", "distributed": True}
+    with Trial.create(store, name="split", outcomes="binary", **plan) as trial:
+        places = [store.with_name(f"halves-{number}.db") for number in (1, 2)]
+        one, other = (Halves(open_store(str(place), create=True), "split") for place in places)
+        shared = SplitTrial(trial, (one, other), bytes(range(32)))
+        for person in range(60):
+            asked = shared.ask(f"p-{person}")
+            if asked.id is not None and asked.arm is not None:
+                shared.tell(asked, int(asked.arm == "high" or person % 3 == 0))
+                shared.gather()
+        assert trial.view().releases
+
+
+MADE: Final = (batched, visits, replaced, coins, ended, decided, compared, bounded, split)
 
 
 def made(folder: Path) -> Path:

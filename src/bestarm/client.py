@@ -21,6 +21,7 @@ from bestarm.design import Design
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import text_of
 from bestarm.files import replacing
+from bestarm.sentences import cautions
 from bestarm.trial.answers import (
     Asked,
     Gathering,
@@ -250,6 +251,10 @@ class RemoteTrial(Tabled):
         """The public state as plain data; for `staff` also what is not public: what holds releases up."""
         shown = Status.from_json(self._read("status")).to_json()
         return shown | {"staff": self.staff_status().to_json()} if staff else shown
+
+    def warnings(self) -> list[str]:
+        """What is allowed, but should have been thought over before the design was frozen, in sentences."""
+        return cautions(self.design)
 
     def staff_status(self) -> StaffStatus:
         """What staff have to do: how many outcomes are awaited, who is overdue, and what holds a release up."""

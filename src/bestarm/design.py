@@ -18,13 +18,14 @@ from bestarm.checks import BETA, DELTA, EXPONENT, one_of
 from bestarm.codes import AS_TYPED, FOLDED
 from bestarm.comparison import NONE, Comparison, comparison_of, difference_rule, risk_of_none
 from bestarm.design_checks import check_design
+from bestarm.design_fit import check_fit, check_hard_end, odd_about
 from bestarm.durations import duration, in_largest_unit
 from bestarm.ending import Ending, checked_rates, plan_ending, sound
 from bestarm.errors import InputError
 from bestarm.exact import exact, kept, text_of
 from bestarm.naming import resolve, resolve_loaded, unversioned
 from bestarm.outcomes import Outcomes
-from bestarm.policy.algorithm import Algorithm, Staged
+from bestarm.policy.algorithm import Algorithm
 from bestarm.policy.numbers import Numbers
 from bestarm.release.distributed import CENTRAL, DISTRIBUTED, WHO_ADDS_NOISE
 from bestarm.release.laws import Law, randomised
@@ -32,9 +33,7 @@ from bestarm.release.models import AS_IS, COIN, NO_PRIVACY, ON_GRID, PRIVACY_MOD
 
 DEFAULT_ALGORITHM: Final = "evidence"
 
-WEAK_BUDGET: Final = 10
 IMPUTED: Final = "The imputed outcome"
-HIGH_RISK: Final = Fraction(1, 5)
 
 
 @dataclass(frozen=True)
@@ -162,28 +161,14 @@ class Design:
 
     def _ending(self, rules: Algorithm, rates: tuple[Fraction, Fraction] | None, most: int | None) -> Design:
         """The same design with a hard end, by so many participants or by as many as it takes."""
-        self._check_hard_end(rules)
+        check_hard_end(self, rules)
         zone, delta = float(self.difference / self.outcomes.width), float(self.delta)
         ending = plan_ending(len(self.arms), zone, delta, self.law, self.outcomes, rates, most)
         return replace(self, hard_end=ending, max_participants=ending.people)
 
-    def _check_hard_end(self, algorithm: Algorithm) -> None:
-        if not algorithm.supports_hard_end:
-            raise InputError(f"The algorithm {algorithm.name} has no hard end; leave --hard-end out.")
-        if self.control is not None:
-            raise InputError("A hard end recommends one of all arms; leave --hard-end or --control out.")
-        if self.difference == 0:
-            raise InputError("A hard end needs the smallest difference that matters: add --difference.")
-        if self.against:
-            raise InputError(
-                "With a hard end missing outcomes cannot count against the finding, since either arm may be found; use "
-                "impute:X."
-            )
-        if self.distributed:
-            raise InputError(
-                "A hard end is computed for noise of one exact law, and distributed noise varies with who is missing; "
-                "leave one of the two out."
-            )
+    def check(self, algorithm: Algorithm) -> None:
+        """Refuse a design that this algorithm cannot keep its promise for."""
+        check_fit(self, algorithm)
 
     @property
     def sound(self) -> bool:
@@ -192,61 +177,6 @@ class Design:
         ending = self.hard_end
         zone, delta = float(self.difference / self.outcomes.width), float(self.delta)
         return ending is None or sound(ending, len(self.arms), zone, delta, self.law, self.outcomes)
-
-    def check(self, algorithm: Algorithm) -> None:
-        """Refuse a design that this algorithm cannot keep its promise for."""
-        if self.privacy.model not in algorithm.privacy:
-            raise InputError(
-                f"The algorithm {algorithm.name} does not offer the privacy model {self.privacy.model!r}; "
-                f"it offers: {', '.join(algorithm.privacy)}."
-            )
-        if isinstance(algorithm, Staged):
-            self._check_coins(algorithm)
-        elif self.against:
-            raise InputError(
-                f"The algorithm {algorithm.name} has no champion of a stage that missing outcomes could count against; "
-                "use impute:X."
-            )
-        if self.control is not None and not algorithm.supports_control:
-            raise InputError(
-                f"The algorithm {algorithm.name} cannot compare arms with control; use evidence, or leave --control "
-                "out."
-            )
-        if self.hard_end is not None:
-            self._check_hard_end(algorithm)
-        if self.difference > 0 and not algorithm.supports_indifference:
-            raise InputError(
-                f"The algorithm {algorithm.name} takes no smallest difference that matters; use another one, or leave "
-                "--difference out."
-            )
-        if algorithm.needs_base:
-            self._check_base(algorithm)
-        elif self.base is not None:
-            raise InputError(f"The algorithm {algorithm.name} takes no base rate; leave --base out.")
-        if self.distributed and algorithm.noise != "discrete":
-            raise InputError(f"The algorithm {algorithm.name} is not made for whole-numbered noise; use central noise.")
-
-    def _check_base(self, algorithm: Algorithm) -> None:
-        # The size of the fixed design follows from these two, and from nothing that is learnt in the trial.
-        if self.difference == 0 or self.base is None:
-            raise InputError(
-                f"The algorithm {algorithm.name} needs the smallest difference that matters, --difference, and the "
-                "mean that all arms but the best are planned with, --base."
-            )
-        if self.outcomes.between(self.base, "The base rate") + self.difference / self.outcomes.width > 1:
-            raise InputError(
-                f"The base rate is {text_of(self.base)}, but it has to leave room for a better arm: the smallest "
-                f"difference that matters is {text_of(self.difference)}."
-            )
-
-    def _check_coins(self, algorithm: Staged) -> None:
-        # Whoever was assigned by a coin stays in: leaving people out because of what became of them is no fair coin.
-        if self.withdrawal == "replace":
-            raise InputError(
-                f"The algorithm {algorithm.name} assigns by coins; nobody can be replaced, use impute:X or against."
-            )
-        if self.allocation == "fixed":
-            raise InputError(f"The algorithm {algorithm.name} assigns by coins; its allocation is random.")
 
     def with_privacy(self, privacy: Privacy) -> Design:
         """The same design with another promise of privacy."""
@@ -343,31 +273,7 @@ class Design:
 
     def warnings(self) -> list[str]:
         """What is allowed, but odd enough to be said before anybody is enrolled."""
-        said = []
-        if self.privacy.budget is not None and self.privacy.budget > WEAK_BUDGET:
-            said.append(
-                f"{self.privacy.measure} is {text_of(self.privacy.budget)}; a budget above {WEAK_BUDGET} protects "
-                "hardly anybody."
-            )
-        if self.delta > HIGH_RISK:
-            said.append(f"delta is {text_of(self.delta)}; so many of such trials may recommend a wrong arm.")
-        if self.delta_none is not None and self.delta_none > HIGH_RISK:
-            said.append(
-                f"The risk of a wrong none is {text_of(self.delta_none)}; so many of such trials may miss an arm that "
-                "is better than control by what matters."
-            )
-        share = abs(self.difference) / self.outcomes.width
-        if share > Fraction(1, 2):
-            said.append(
-                f"The smallest difference that matters is {text_of(self.difference)}, more than half of the outcome's "
-                f"scale from {self.outcomes.bounds(' to ')}; nearly every arm is then good enough."
-            )
-        if 0 < share < Fraction(1, 1000):
-            said.append(
-                f"The smallest difference that matters is {text_of(self.difference)}, in the outcome's own units from "
-                f"{self.outcomes.bounds(' to ')}; less than a thousandth of them may take very many people."
-            )
-        return said
+        return odd_about(self)
 
     def in_words(self) -> list[tuple[str, str]]:
         """Every parameter that is set, with its value, for people to read."""

@@ -17,6 +17,7 @@ from bestarm.trial import audit as auditing
 from bestarm.trial.audit import audit, audited_design, people_for, short_rules, source_of
 from bestarm.trial.audit.replay import replay
 from bestarm.trial.audit.watched import WatchedDoor
+from bestarm.trial.fold import Rules
 from tests.audit.designs import SURELY, rules_of, said_of_noise
 from tests.audit.planted import DEFECTS
 from tests.privacy.sources import every_source, needs_opendp
@@ -150,6 +151,15 @@ def test_a_hard_end_is_audited_as_it_ends() -> None:
     assert people_for(short) >= short.design.hard_end.people, "a replay reaches the verdict"
     done = auditing.replays_of(short, 1, None)
     assert [bad for one in done for bad in one.found] == []
+
+
+def test_an_algorithm_of_ones_own_is_replayed_at_a_larger_budget_too() -> None:
+    """It is passed as an object, and cannot be found by its name."""
+    own = replace(CATALOGUE["evidence"], name="mine")
+    rules = Rules.of(audited_design(own, "0.001"), own)
+    budget = short_rules(rules).design.privacy.budget
+    assert budget is not None
+    assert budget > Fraction("0.001")
 
 
 def test_distributed_noise_is_refused_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:

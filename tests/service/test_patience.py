@@ -6,18 +6,20 @@ a socket that gave up waiting.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 import uvicorn
 
 from bestarm.service import create_app
-from bestarm.service.patience import Limits
+from bestarm.service.patience import Limits, Together
 from bestarm.service.server import configured
 from tests.service.running import free_port
 
@@ -179,3 +181,41 @@ def test_more_connections_than_there_is_room_for_are_turned_away(port: int) -> N
                 return
         time.sleep(0.05)
     pytest.fail("there is no room although all have gone")
+
+
+class Written:
+    """A transport that notes what it is given."""
+
+    def __init__(self) -> None:
+        self.done: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.done.append(data)
+
+    def close(self) -> None:
+        self.done.append(b"closed")
+
+    def is_closing(self) -> bool:
+        return False
+
+
+def test_the_head_of_an_answer_goes_out_with_its_body() -> None:
+    async def answer() -> list[list[bytes]]:
+        seen = []
+        transport = Written()
+        together = Together(cast(asyncio.Transport, transport), asyncio.get_running_loop())
+        for part in (b"head", b"body", b"", b"head alone"):
+            together.write(part)
+        seen.append(list(transport.done))
+        await asyncio.sleep(0)
+        seen.append(list(transport.done))
+        together.write(b"last")
+        together.close()
+        await asyncio.sleep(0)
+        assert not together.is_closing()
+        return [*seen, transport.done]
+
+    first, later, last = asyncio.run(answer())
+    assert first == [b"headbody"]
+    assert later == [b"headbody", b"head alone"]
+    assert last == [b"headbody", b"head alone", b"last", b"closed"]

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from bestarm.errors import InputError, OperationError
 from bestarm.storage import open_store
 from bestarm.storage.contract import Assignment, Book, Stage, Store, Tally, Writing
-from bestarm.storage.events import GENESIS, PUBLIC_KINDS, Event, chained, chained_publicly
+from bestarm.storage.events import GENESIS, Event, next_event
 
 KEY = b"k" * 32
 
@@ -31,19 +31,26 @@ def store(place: str) -> Iterator[Store]:
     store.close()
 
 
-def note(writing: Writing, kind: str) -> None:
+def note(writing: Writing, kind: str, **said: Any) -> None:
     """Append an event with a secret."""
     seq, secret, salt = writing.seq + 1, {"outcome": "0.5"}, b"s" * 32
-    body = {"n": seq}
-    mark = chained(writing.head, seq, 5, "me", kind, body, secret, salt)
-    public_seq = writing.public_seq + 1 if kind in PUBLIC_KINDS else None
-    public = None if public_seq is None else chained_publicly(writing.public_head, public_seq, kind, body)
-    writing.append(Event(seq, 5, "me", kind, body, secret, salt, mark, public_seq, public))
+    body = {"n": seq} | said
+    publicly = (writing.public_seq, writing.public_head)
+    writing.append(next_event(writing.head, publicly, seq, 5, "me", kind, body, secret, salt))
 
 
 def stage(number: int = 1, **changes: Any) -> Stage:
     """A stage of two arms, planned for four people."""
     return replace(Stage(number, [0.5, 0.5], True, 1, 4, 4), **changes)
+
+
+def test_who_joined_since(store: Store) -> None:
+    with store.writing("first") as writing:
+        for arm, replacing in ((2, False), (0, False), (1, True), (1, False)):
+            note(writing, "assigned", arm=arm, replacing=replacing)
+            note(writing, "told")
+    with store.reading("first") as reading:
+        assert [reading.arms_since(after) for after in (1, 2, 4, 8, 9)] == [[2, 0, 1], [0, 1], [1], [], []]
 
 
 def test_what_was_written_is_there_for_everyone(store: Store, place: str) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from bestarm.policy.intervals import confidence_interval
 from bestarm.release import laws
+from bestarm.trial import estimates
 from bestarm.trial.estimates import estimates_of
 from bestarm.trial.public import Released
 from tests.trial.test_same_as_simulated import rules_for
@@ -72,3 +74,21 @@ def test_values_between_zero_and_one_without_noise_are_not_taken_for_binary() ->
     assert found.low is not None
     assert found.high is not None
     assert found.low < 1.25 / 3 < found.high
+
+
+def test_estimates_go_on_from_release_to_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one or all at once: the same; and an arm without news is not worked out again."""
+    worked_out = []
+
+    def counted(law: laws.Law, batches: list[Any], alpha: float, *, arms: int) -> tuple[float, float]:
+        worked_out.append(len(batches))
+        return confidence_interval(law, batches, alpha, arms=arms)
+
+    monkeypatch.setattr(estimates, "confidence_interval", counted)
+    design = design_for()
+    growing = estimates.Estimates(design)
+    for number, one in enumerate(RELEASES, 1):
+        growing.add([one])
+        assert growing.now() == growing.now()
+        assert sum(worked_out) == (1, 3, 4, 4)[number - 1], "an arm's releases are looked through when it has news"
+    assert growing.now() == estimates_of(design, RELEASES)

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from bestarm.storage import schema
-from bestarm.storage.events import GENESIS, PUBLIC_KINDS, canonical, chained, chained_publicly
+from bestarm.storage.events import GENESIS, PUBLIC_KINDS, canonical, chained_publicly, next_event
 from bestarm.trial.trial import Trial
 from tests.trial.people import DAY, ChosenNoise, Clock, enrol
 
@@ -55,7 +55,8 @@ def rewrite(place: str, log: list[dict[str, Any]]) -> None:
     head, public_head, public_seq, rows = GENESIS, GENESIS, 0, []
     for seq, event in enumerate(log, 1):
         event = event | {"seq": seq, "public_seq": None, "public_hash": None}
-        head = chained(head, *(event[k] for k in ("seq", "at", "actor", "kind", "body", "secret", "salt")))
+        parts = (event[k] for k in ("seq", "at", "actor", "kind", "body", "secret", "salt"))
+        head = next_event(head, (public_seq, public_head), *parts).hash
         if event["kind"] in PUBLIC_KINDS:
             public_seq += 1
             public_head = chained_publicly(public_head, public_seq, event["kind"], event["body"])

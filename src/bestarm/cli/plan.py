@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.asked import Asked, with_asked
 from bestarm.cli.options import Epsilon, Json, number_option, parse_means, whole_option
 from bestarm.cli.output import caution, count, emit_json, number, progress_bar, say, show_table, tell
+from bestarm.cli.shared import SharedOptions, with_shared
 from bestarm.cli.simulate import say_if_compiling
 from bestarm.errors import InputError
 
@@ -22,10 +22,10 @@ def register(app: typer.Typer) -> None:
     app.command("plan")(plan)
 
 
-@with_asked
+@with_shared
 def plan(
     epsilon: Epsilon,
-    asked: Asked,
+    shared: SharedOptions,
     means: Annotated[
         str | None, typer.Option("--means", metavar="M", help="Hoped-for mean outcomes, as in 0.45,0.35,0.3.")
     ] = None,
@@ -74,27 +74,27 @@ def plan(
     from bestarm import planning
     from bestarm.design import resolve
 
-    resolve(asked.algorithm)  # imports a module of one's own, which nothing further down would
-    labels, measured = asked.measured()
+    resolve(shared.algorithm)  # imports a module of one's own, which nothing further down would
+    labels, measured = shared.measured()
     question = planning.Question.ask(
         hoped,
         epsilon=epsilon,
         arms=arms,
         gap=gap,
         base=base,
-        algorithm=asked.algorithm,
+        algorithm=shared.algorithm,
         runs=runs,
-        seed=asked.seed,
+        seed=shared.seed,
         participants=participants,
         labels=labels,
         scenarios=scenarios,
-        **asked.design(),
-        **asked.scale(measured),
+        **shared.design(),
+        **shared.scale(measured),
     )
     caution(question.warnings())
-    say_if_compiling(asked.algorithm, timed=asked.enrol is not None or asked.trend is not None)
+    say_if_compiling(shared.algorithm, timed=shared.enrol is not None or shared.trend is not None)
     with progress_bar("Simulating trials") as progress:
-        found = planning.answer(question, jobs=asked.jobs, progress=progress)
+        found = planning.answer(question, jobs=shared.jobs, progress=progress)
     if figure is not None:
         from bestarm.planning.figure import draw_plan
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bestarm.cli.asked import Asked, with_asked
 from bestarm.cli.options import (
     Base,
     Colluders,
@@ -21,6 +20,7 @@ from bestarm.cli.options import (
     whole_option,
 )
 from bestarm.cli.output import caution, count, emit_json, number, percent, progress_bar, say, show_table, tell
+from bestarm.cli.shared import SharedOptions, with_shared
 from bestarm.errors import InputError
 from bestarm.exact import text_of
 
@@ -57,7 +57,7 @@ def algorithms(as_json: Json = False) -> None:
         say(f"{one.name}", f"  {one.summary}.", f"  Privacy: {', '.join(one.privacy)}; {promise}. {one.source}.", "")
 
 
-@with_asked
+@with_shared
 def simulate(
     *,
     means: Annotated[
@@ -68,7 +68,7 @@ def simulate(
         number_option("--epsilon", metavar="E", help="Privacy budget ε > 0; algorithms without privacy ignore it."),
     ] = None,
     runs: Annotated[int, whole_option("--runs", metavar="R", help="How many simulated trials.")] = 1000,
-    asked: Asked,
+    shared: SharedOptions,
     privacy: PrivacyModel = None,
     rho: Annotated[float | None, number_option("--rho", metavar="R", help="Budget of the model zcdp.")] = None,
     privacy_delta: PrivacyDelta = None,
@@ -86,10 +86,10 @@ def simulate(
     from bestarm.planning.laws import instance_of
     from bestarm.simulation import make_scenario, run_scenario
 
-    _, measured = asked.measured()
-    scale, instance = instance_of(None if means is None else parse_means(means), **asked.scale(measured))
+    _, measured = shared.measured()
+    scale, instance = instance_of(None if means is None else parse_means(means), **shared.scale(measured))
     scenario = make_scenario(
-        asked.algorithm,
+        shared.algorithm,
         instance,
         outcomes=scale,
         epsilon=epsilon,
@@ -99,12 +99,12 @@ def simulate(
         group=group,
         colluders=colluders,
         base=base,
-        **asked.design(),
+        **shared.design(),
     )
     caution(scenario.design.warnings())
-    say_if_compiling(asked.algorithm, timed=scenario.timed)
+    say_if_compiling(shared.algorithm, timed=scenario.timed)
     with progress_bar("Simulating") as progress:
-        results = run_scenario(scenario, runs=runs, seed=asked.seed, jobs=asked.jobs, progress=progress)
+        results = run_scenario(scenario, runs=runs, seed=shared.seed, jobs=shared.jobs, progress=progress)
     bound = scenario.lower_bound()
     if out is not None:
         results.save(out)

@@ -33,7 +33,7 @@ FRESH_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _LookedAt:
     head: str
     at: float
     """When the head was read."""
@@ -48,7 +48,7 @@ class Trials:
         self._access = access
         self._open: dict[str, Trial] = {}
         self._turns: dict[str, Turns] = {}
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _LookedAt] = {}
         self._lock = threading.Lock()
         self._looking: dict[str, threading.Lock] = {}
 
@@ -114,7 +114,7 @@ class Trials:
             goes_on_by_itself = trial.design.follow_up is not None
             if seen is None or seen.head != head or (goes_on_by_itself and looked - seen.at > FRESH_SECONDS):
                 # The head is read before the view, so that the view is never older than the head says.
-                seen = self._seen[name] = _Seen(head, looked, trial.view())
+                seen = self._seen[name] = _LookedAt(head, looked, trial.view())
             return seen.view
 
     def look_at_all(self) -> None:

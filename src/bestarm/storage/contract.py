@@ -240,6 +240,12 @@ class Reading(Books):
         """The log in order, whole or from what follows the event of this number."""
 
     @abstractmethod
+    def arms_since(self, after: int) -> list[int]:
+        """The arms of those who joined a stage after the event of this number, in order; whoever took the place of
+        somebody who left is not among them. What else happened since is not read, so that the time it takes does not
+        tell how many outcomes came in."""
+
+    @abstractmethod
     def assignments(self) -> Iterator[Assignment]:
         """All assignments by number."""
 

@@ -84,6 +84,11 @@ _PARTS: Final[Callable[[Any, int], Iterable[str]] | None] = _MAKE and _MAKE(
 """The same encoder as the library makes anew for every text, where Python has it in C; made once, it takes half."""
 
 
+def arms_of(bodies: Iterable[dict[str, Any]]) -> list[int]:
+    """The arms of those who joined a stage, from what the events of their assignments say."""
+    return [body["arm"] for body in bodies if not body["replacing"]]
+
+
 def canonical(value: Any) -> str:
     """One text for each JSON value, so that hashes can be recomputed anywhere."""
     if _PARTS is None or isinstance(value, str):
@@ -125,13 +130,6 @@ def next_event(
         written=written,
     )
     return event
-
-
-def chained(
-    before: str, seq: int, at: int, actor: str, kind: str, body: dict[str, Any], secret: Any, salt: bytes
-) -> str:
-    """The hash in the full chain of an event that follows the event with hash `before`."""
-    return _chained(before, seq, at, actor, kind, (canonical(body), canonical(secret)), salt)
 
 
 def chained_publicly(before: str, seq: int, kind: str, body: dict[str, Any]) -> str:

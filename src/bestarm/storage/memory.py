@@ -12,7 +12,7 @@ from typing import Any
 from bestarm.errors import InputError, NoSuchTrial
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
 from bestarm.storage.drafts import Drafting, Known
-from bestarm.storage.events import GENESIS, Event
+from bestarm.storage.events import GENESIS, Event, arms_of
 from bestarm.storage.keys import KeysInMemory
 
 
@@ -125,6 +125,9 @@ class MemoryReading(Reading):
 
     def events(self, after: int = 0) -> Iterator[Event]:
         return iter(self._kept.events[after : self.seq])
+
+    def arms_since(self, after: int) -> list[int]:
+        return arms_of(event.body for event in self.events(after) if event.kind == "assigned")
 
     def assignments(self) -> Iterator[Assignment]:
         return (copy(kept) for _, kept in sorted(self._kept.books.assignments.items()))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -25,44 +27,76 @@ AT_ONCE: Final = 1000
 
 
 class PostgresLink(Link):
-    """A connection to PostgreSQL, on which statements need not wait for each other's answers."""
+    """A connection to PostgreSQL. Over a network statements do not wait for each other's answers: a transaction takes a
+    round trip to begin and one to commit. Inside one machine an answer is there at once, and a pipeline of the driver's
+    takes longer than it saves."""
 
     def __init__(self, connection: Any, statements: Statements) -> None:
         super().__init__(connection, statements)
+        self._cursor, self._held = connection.cursor(), connection.cursor()
+        self.execute = connection.cursor().execute  # whoever reads takes all rows at once, or streams them
         self._writes: Writes = []
+        self.far = not is_near(connection.info.host)
 
     def stream(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         with self.connection.cursor(name=f"stream_{id(object())}") as cursor:
             cursor.itersize = AT_ONCE
             yield from cursor.execute(statement, parameters)
 
+    def _pipeline(self) -> AbstractContextManager[Any]:
+        return self.connection.pipeline() if self.far else nullcontext()
+
     def begin(self, begin: str, hold: str | None) -> None:
         self._writes, self.held = [], None
         if hold is None:
-            self.execute(begin)
+            self._cursor.execute(begin)
             return
-        from psycopg import ClientCursor
-
-        cursor = ClientCursor(self.connection)  # both statements in one message
-        cursor.execute(f"{begin}; {self.statements.hold}", (hold,))
-        cursor.nextset()
-        self.held = cursor.fetchone()
+        with self._pipeline():
+            self._cursor.execute(begin)
+            self._held.execute(self.statements.hold, (hold,))
+        self.held = self._held.fetchone()
 
     def write(self, writes: Writes) -> None:
         self._writes += writes
 
     def commit(self) -> None:
-        if not self._writes:
-            self.execute("COMMIT")
-            return
-        with self.connection.pipeline():
-            for statement, rows in self._writes:
+        with self._pipeline():
+            for statement, rows in in_few(self._writes):
                 if len(rows) == 1:
-                    self.execute(statement, rows[0])
-                elif rows:
-                    with self.connection.cursor() as cursor:
-                        cursor.executemany(statement, rows)
-            self.execute("COMMIT")
+                    self._cursor.execute(statement, rows[0])
+                else:
+                    self._cursor.executemany(statement, rows)
+            self._cursor.execute("COMMIT")
+
+
+def is_near(host: str) -> bool:
+    """Whether a server is on this machine: a socket, which is a path or unnamed, or the loopback."""
+    return not host or host.startswith(("/", "@", "127.")) or host in ("localhost", "::1")
+
+
+def in_few(writes: Writes) -> Writes:
+    """The same writes in fewer statements: those of a single row, each to a table of its own, are made one."""
+    few: Writes = []
+    single: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    for statement, rows in writes:
+        if not rows:
+            continue
+        table = statement.split('"', 2)[1]
+        if table in single:  # parts of one statement do not see what the others write
+            few.append(_as_one(single))
+            single = {}
+        if len(rows) == 1:
+            single[table] = (statement, rows[0])
+        else:
+            few.append((statement, rows))
+    return [*few, _as_one(single)] if single else few
+
+
+def _as_one(single: dict[str, tuple[str, tuple[Any, ...]]]) -> tuple[str, list[tuple[Any, ...]]]:
+    # Each but the last becomes a part that nobody reads.
+    *others, last = (statement for statement, _ in single.values())
+    parts = ", ".join(f'"to {table}" AS ({statement})' for table, statement in zip(single, others, strict=False))
+    return (f"WITH {parts} {last}" if parts else last), [tuple(chain.from_iterable(row for _, row in single.values()))]
 
 
 class PostgresStore(SQLStore):

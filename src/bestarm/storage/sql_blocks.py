@@ -12,12 +12,13 @@ from typing import Any
 
 from bestarm.storage.contract import Assignment, Reading, Stage, Tally
 from bestarm.storage.drafts import Drafting, Known
-from bestarm.storage.events import Event, canonical
+from bestarm.storage.events import Event, arms_of, canonical
 from bestarm.storage.sql_statements import (
     AT_ONCE,
     Statements,
     assignment_row,
     bytes_from,
+    data_from,
     event_from,
     event_row,
     outcome_of,
@@ -113,6 +114,10 @@ class SQLReading(Reading):
 
     def events(self, after: int = 0) -> Iterator[Event]:
         return map(event_from, self._link.stream(self._link.statements.events, self._id, after))
+
+    def arms_since(self, after: int) -> list[int]:
+        rows = self._link.stream(self._link.statements.assigned_since, self._id, after)
+        return arms_of(data_from(body) for (body,) in rows)
 
     def assignments(self) -> Iterator[Assignment]:
         return (Assignment(*row) for row in self._link.stream(self._link.statements.all_assignments, self._id))

@@ -63,6 +63,10 @@ class Statements:
         self.tally = self._select("tallies", TALLY_COLUMNS, ("trial", "stage", "arm"))
         self.state = self._select("state", ("array", "bytes"), ("trial",))
         self.events = self._select("events", EVENT_COLUMNS, ("trial",)) + f' AND "seq" > {mark} ORDER BY "seq"'
+        self.assigned_since = (
+            self._select("events", ("body",), ("trial",))
+            + f' AND "seq" > {mark} AND "kind" = \'assigned\' ORDER BY "seq"'
+        )
         self.all_assignments = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + ' ORDER BY "number"'
         self.open_in = (
             self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "stage"))

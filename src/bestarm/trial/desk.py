@@ -43,10 +43,10 @@ def pick_secretly(weights: FloatArray) -> int:
     """An arm drawn with these probabilities from the operating system's randomness; exact for a stage's weights."""
     rest = secrets.randbits(53) * 2.0**-53
     chosen = 0
-    for arm, weight in enumerate(weights):
+    for arm, weight in enumerate(weights.tolist()):
         if weight > 0:
             chosen = arm
-            rest -= float(weight)
+            rest -= weight
             if rest < 0:
                 break
     return chosen
@@ -406,7 +406,7 @@ def may_gather(fold: Fold, at: int, number: int, people: list[int], sums: list[i
 
 def choose(fold: Fold, weights: FloatArray, pick: Pick) -> int:
     """Who gets the next person: the only recruiting arm, one drawn at random, or the one due in fixed order."""
-    recruiting = [arm for arm in range(len(weights)) if weights[arm] > 0]
+    recruiting = [arm for arm, weight in enumerate(weights.tolist()) if weight > 0]
     if len(recruiting) == 1:
         return recruiting[0]
     if fold.rules.design.allocation == "fixed":

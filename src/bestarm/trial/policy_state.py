@@ -87,10 +87,9 @@ class KeptState:
         else:
             self._snapshot = self._on_disk = saved | {TAKEN_AFTER: taken_after}
             self._taken_after = _whole(taken_after)
-            for event in reading.events(after=self._taken_after):
-                if event.kind == "assigned" and not event.body["replacing"]:
-                    self._tail.append(event.body["arm"])
-                    self._join(event.body["arm"])
+            self._tail = reading.arms_since(self._taken_after)
+            for arm in self._tail:
+                self._join(arm)
 
     def _taken(self, seq: int) -> dict[str, bytes]:
         self._taken_after = seq

@@ -373,13 +373,14 @@ def check_opening(fold: Fold, body: dict[str, Any]) -> None:
     still_enrolling(fold)
     if body["stage"] != fold.book.opened + 1:
         raise Wrong("Stages are not numbered in order.")
-    weights, course = fold.recruiting(), fold.course
-    arm = body["champion"]
+    arm, course = body["champion"], fold.course
     if course.foreseen:
         if fold.book.filling:
             raise Wrong("A stage was open already.")
-    elif weights is None or not weights[arm] > 0 or fold.open_stage_of(arm) is not None:
-        raise Wrong("The arm was not recruiting, or still had a batch with free places.")
+    else:
+        weights = fold.recruiting()
+        if weights is None or not weights[arm] > 0 or fold.open_stage_of(arm) is not None:
+            raise Wrong("The arm was not recruiting, or still had a batch with free places.")
     planned = course.opening(arm)
     said = (tuple(body["weights"]), body["difference"], arm, body["planned"])
     if said != (planned.weights, planned.difference, planned.champion, planned.planned):

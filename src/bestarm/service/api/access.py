@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BeforeValidator
 
 from bestarm.exact import is_plain
-from bestarm.service import schemas
+from bestarm.service import schemas_of_access as schemas
 from bestarm.service.access import Grant
 from bestarm.service.guard import AccessHere, TrialsHere, WholeAdmin
 from bestarm.service.problems import documented, not_found

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from bestarm.service import schemas
+from bestarm.service import schemas_of_access as schemas
 from bestarm.service.guard import HooksHere, TrialsHere, WholeAdmin
 from bestarm.service.hooks import Hook
 from bestarm.service.problems import documented, not_found

@@ -203,7 +203,9 @@ def short_rules(rules: Rules) -> Rules:
         return Rules.of(replace(rules.design, privacy=replace(rules.design.privacy, shuffling=small)), rules.algorithm)
     while budget is not None and first_people(found) > SHORT_STAGE and 4 * budget <= LARGEST_BUDGET:
         budget *= 4
-        design = rules.design.with_privacy(replace(rules.design.privacy, budget=budget))
+        privacy, ends = replace(rules.design.privacy, budget=budget), rules.design.hard_end is not None
+        # A hard end is planned anew for this budget's noise; an algorithm of one's own may have no name to be found by.
+        design = rules.design.with_privacy(privacy) if ends else replace(rules.design, privacy=privacy)
         found = Rules.of(design, rules.algorithm)
     return found if first_people(found) <= SHORT_STAGE else rules
 

@@ -1,7 +1,7 @@
 """What `bestarm plan` and `bestarm simulate` are both asked: the design, the life it meets, and what outcomes are.
 
-The options are the fields of `Asked`, declared once. A command that takes `asked: Asked` and is decorated with
-`with_asked` has them all, in the place where `asked` stands.
+The options are the fields of `SharedOptions`, declared once. A command that takes `shared: SharedOptions` and is
+decorated with `with_shared` has them all, in the place where `shared` stands.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from bestarm.cli.options import (
     whole_option,
 )
 
-NAME: Final = "asked"
+NAME: Final = "shared"
 """The parameter that stands for all of them."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class SharedOptions:
     """The shared options as they were typed."""
 
     difference: Difference = None
@@ -117,11 +117,13 @@ class Asked:
         return (None, None) if self.values is None else read_values(Path(self.values))
 
 
-def with_asked(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with every field of `Asked` as an option of its own."""
-    hints, shared = get_type_hints(command, include_extras=True), get_type_hints(Asked, include_extras=True)
+def with_shared(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with every field of `SharedOptions` as an option of its own."""
+    hints, types = get_type_hints(command, include_extras=True), get_type_hints(SharedOptions, include_extras=True)
     keyword = inspect.Parameter.KEYWORD_ONLY
-    options = [inspect.Parameter(f.name, keyword, default=f.default, annotation=shared[f.name]) for f in fields(Asked)]
+    options = [
+        inspect.Parameter(f.name, keyword, default=f.default, annotation=types[f.name]) for f in fields(SharedOptions)
+    ]
     parameters: list[inspect.Parameter] = []
     for one in inspect.signature(command).parameters.values():
         here = options if one.name == NAME else [one.replace(annotation=hints[one.name], kind=keyword)]
@@ -129,8 +131,8 @@ def with_asked(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        ours = {field.name: given.pop(field.name) for field in fields(Asked)}
-        command(**given, **{NAME: Asked(**ours)})
+        ours = {field.name: given.pop(field.name) for field in fields(SharedOptions)}
+        command(**given, **{NAME: SharedOptions(**ours)})
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
