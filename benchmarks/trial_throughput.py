@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import math
 import os
 import resource
 import tempfile
@@ -20,8 +21,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from benchmarks.trial_peers import Contender, Optuna, Ours, RawPostgres, RawSQLite, SameRows, fill_up
 from bestarm.design import DEFAULT_ALGORITHM
+from bestarm.policy.intervals import confidence_interval
+from bestarm.release.laws import pure_law
 from bestarm.storage.keys import FOLDER
 from bestarm.trial.report import report_page
 from bestarm.trial.trial import Trial
@@ -135,12 +140,28 @@ def many_releases(folder: Path) -> None:
         plan = {"arms": [str(arm) for arm in range(arms)], "epsilon": "1", "delta": "0.01", "algorithm": "uniform"}
         trial = Trial.create(folder / f"{arms} arms.db", name="t", outcomes="binary", **plan)  # type: ignore[arg-type]
         enrol(trial, 0, people)
-        start = time.perf_counter()
+        start = time.process_time()
         released = len(trial.view().releases)
-        print(f"{released:,} releases: the first look, with all intervals, {time.perf_counter() - start:.1f} s")
+        took = 1000 * (time.process_time() - start)
+        print(f"{released:,} releases: the first look, with all intervals, {took:.0f} ms of the processor")
         for name, took in looks(trial, "many").items():
             print(f"{f'{released:,} releases: {name}':<44} {took:>10.2f}")
         trial.close()
+
+
+def intervals() -> None:
+    """What an arm's interval takes the processor after so many releases of some 200 people."""
+    rng = np.random.default_rng(0)
+    for epsilon in (1.0, 0.1):
+        law, stop = pure_law(epsilon), 1.0 - math.exp(-epsilon)
+        for count in (10, 66, 333, 1000):
+            noise = rng.geometric(stop, count) - rng.geometric(stop, count)
+            batches = [(200 + i, float(rng.binomial(200 + i, 0.4) + noise[i])) for i in range(count)]
+            confidence_interval(law, batches, 0.01, arms=3)
+            start = time.process_time()
+            confidence_interval(law, batches, 0.01, arms=3)
+            took = 1000 * (time.process_time() - start)
+            print(f"epsilon {epsilon:g}, an arm with {count:,} releases: its interval {took:>8.1f} ms of the processor")
 
 
 def checked(trial: Trial) -> None:
@@ -179,6 +200,7 @@ def main() -> None:
         folder = Path(name)
         os.environ[FOLDER] = name  # a database server's keys have to lie somewhere
         if given.releases:
+            intervals()
             many_releases(folder)
             return
         young = Trial.create(folder / "young.db", name="young", **plan)
