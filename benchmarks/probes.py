@@ -260,7 +260,9 @@ def tokens(tried: Tried) -> None:
                 for where in reversed(_wheres(path)):
                     # What is not there, or cannot be asked for in this way, is no matter of who asks.
                     exists = "{number}" not in path
-                    let_in = may(least, rank, scope, where, "{trial}" in path) and exists
+                    # Halves may be of a trial that lives on another server.
+                    there = "elsewhere" if path.startswith("/api/v1/halves/") and where == NOWHERE else where
+                    let_in = may(least, rank, scope, there, "{trial}" in path) and exists
                     answers[where] = probe(
                         tried,
                         here,
