@@ -250,3 +250,32 @@ def test_error_rates_at_the_edge_of_the_zone(means: tuple[float, ...], wrong: se
     assert summary.error_rate * 2000 <= binom.isf(1e-6, 2000, 0.2)
     chosen = results.to_dataframe()["recommended"].to_numpy()
     assert np.isin(chosen, list(wrong)).sum() <= binom.isf(1e-6, 2000, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("successes", "epsilon", "difference", "expected"),
+    [((5.0, 2.0), 1.0, 0.03, False), ((98.0, 95.0), 1.0, 0.03, False), ((55.0, 50.0), 0.3, 0.05, True)],
+)
+def test_two_arms_are_released_as_a_difference_only_if_outcomes_vary_like_a_coin(
+    successes: tuple[float, float], epsilon: float, difference: float, expected: bool
+) -> None:
+    """A bet on a difference pays for the variance of a coin; for rare outcomes that is more than a noise."""
+    constants = zone_constants(2, pure_law(epsilon), 0.05, difference)
+    pairs = new_pairs(constants, first_stake(constants))
+    for arm in range(2):
+        learn_sum(pairs.belief, constants.law, arm, 100.0, successes[arm])
+    assert plan_zone(constants, pairs, np.zeros(2)).difference is expected
+
+
+def test_the_rivals_slope_stays_well_below_the_noise_where_outcomes_are_rare() -> None:
+    """A success of the rival costs far more than one of the champion wins; near the noise's own steepness the curve
+    would cost more than the stage can bring."""
+    law = pure_law(1.0)
+    constants = zone_constants(2, law, 0.05, 0.03)
+    zone = Zone(new_stages(2), new_pairs(constants, first_stake(constants)), new_scratch(constants))
+    for arm, successes in enumerate((5.0, 2.0)):
+        learn_sum(zone.pairs.belief, law, arm, 100.0, successes)
+    zone.stages.openings.weights[0, :] = 0.5
+    zone.stages.openings.planned[0] = 300
+    slopes = slopes_for(zone, constants, 0, 0, 1)
+    assert 0.0 < slopes.champion < slopes.rival <= constants.tuning.steepest_rare * law.budget * (1.0 + 1e-9)

@@ -9,6 +9,7 @@ from typing import Any
 from bestarm.storage import open_store
 from bestarm.storage.sql import SQLStore
 from bestarm.storage.sql_blocks import Link, Writes
+from bestarm.trial.policy_state import TAKEN_AFTER
 from bestarm.trial.trial import Trial
 from tests.trial.people import ChosenNoise, enrol
 
@@ -83,3 +84,22 @@ def test_calls_read_no_log_and_do_not_grow(place: str) -> None:
     assert max(map(len, old)) <= max(map(len, young))
     assert min(map(len, young)) > 4
     trial.close()
+
+
+def test_what_a_look_reads_does_not_depend_on_outcomes(place: str) -> None:
+    """The state is kept by how many joined since: the same people are read again, told or not."""
+    store = open_store(place, create=True)
+    plan = {"arms": ["a", "b"], "epsilon": "0.01", "delta": "0.01"}
+    read: list[list[int]] = []
+    for told in (False, True):
+        trial = Trial.create(store, name=f"told {told}", noise=ChosenNoise(), **plan)  # type: ignore[arg-type]
+        lengths = []
+        for number in range(130):
+            asked = trial.ask(f"p {number}")
+            if told:
+                trial.tell(str(asked.id), 1)
+            with trial._store.reading(trial.name) as reading:
+                lengths.append(len(reading.arms_since(int(reading.state()[TAKEN_AFTER]))))
+        assert max(lengths) > 50  # outcomes would have made another snapshot by then
+        read.append(lengths)
+    assert read[0] == read[1]

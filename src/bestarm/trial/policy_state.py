@@ -2,7 +2,8 @@
 
 On disk the state is a snapshot, taken whenever a stage opens, closes or is released, and beside it stands the number of
 the event it was taken after. Between two snapshots people join stages and nothing else changes the state, so whoever
-reads it lets those join who came since then. After LONGEST_TAIL events there is another snapshot in any case.
+reads it lets those join who came since then. After LONGEST_TAIL of them there is another snapshot in any case; when
+outcomes come in plays no part, so that the time of a look tells nothing of it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Array = NDArray[Any]
 TAKEN_AFTER: Final = "@seq"
 """Where, among the arrays, the number of the last event in them is kept. A store without it has the latest state."""
 LONGEST_TAIL: Final = 100
-"""Events since the last snapshot after which the next request takes another one."""
+"""People since the last snapshot after whom the next request takes another one."""
 
 
 def named_arrays(state: Any, prefix: str = "") -> Iterator[tuple[str, Array]]:
@@ -86,19 +87,17 @@ class KeptState:
             self._snapshot = self._taken(reading.seq)
         else:
             self._snapshot = self._on_disk = saved | {TAKEN_AFTER: taken_after}
-            self._taken_after = _whole(taken_after)
-            self._tail = reading.arms_since(self._taken_after)
+            self._tail = reading.arms_since(_whole(taken_after))
             for arm in self._tail:
                 self._join(arm)
 
     def _taken(self, seq: int) -> dict[str, bytes]:
-        self._taken_after = seq
         return {name: array.tobytes() for name, array in self._arrays} | {TAKEN_AFTER: b"%d" % seq}
 
     def follow(self, fold: Fold, seq: int) -> None:
         """Remember what a request that succeeded did to the state; `seq` is the last event."""
         self._tail += fold.joined
-        if fold.turned or seq - self._taken_after > LONGEST_TAIL:
+        if fold.turned or len(self._tail) > LONGEST_TAIL:
             self._tail.clear()
             self._snapshot = self._taken(seq)
 

@@ -61,4 +61,6 @@ def first_size(constants: CoinConstants) -> float:
     """People on each arm in the first stage."""
     tuning = constants.tuning
     size = max(tuning.first_people, tuning.first_noises * math.sqrt(constants.noise))
-    return float(math.ceil(size / constants.law.slope**2))
+    # Bounded, so that how many people a trial takes before it is far out does not grow with log(1/delta) (Theorem 5).
+    grown = min(max(constants.threshold / tuning.first_nats, 1.0), tuning.first_most)
+    return float(math.ceil(size * grown / constants.law.slope**2))

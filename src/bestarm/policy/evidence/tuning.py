@@ -17,6 +17,9 @@ class Tuning(NamedTuple):
     """People on an arm in the first stage where there is no noise."""
     first_noises: float = 10.0
     """People on an arm in the first stage for every standard deviation of the noise."""
+    first_nats: float = 4.7
+    first_most: float = 2.0
+    """The first stage grows with the nats to the line where these are more than this, to at most this multiple."""
     first_spread: float = 0.15
     """Standard deviation of an arm's mean around the level of all, before the first release."""
     prior_spread: float = 0.1

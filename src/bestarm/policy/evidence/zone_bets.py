@@ -137,7 +137,7 @@ def steepest_of_rare(constants: ZoneConstants, pivot: float, gap: float, ratio: 
     half = 0.5 * (gap + zone)
     on_rival = min(half / (pivot + zone), MOST_LOST) / (1.0 - pivot - zone)
     if constants.law.kind == PURE:
-        b = math.expm1(constants.tuning.steepest * constants.law.budget)
+        b = math.expm1(constants.tuning.steepest_rare * constants.law.budget)
         on_rival = min(on_rival, b / (1.0 + b * (1.0 - pivot - zone)))
     t = min(on_rival / ratio, min(half / (1.0 - pivot), MOST_LOST) / pivot)
     return math.log1p(t / (1.0 - pivot * t))

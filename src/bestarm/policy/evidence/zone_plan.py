@@ -18,6 +18,8 @@ from bestarm.rules import rule
 
 LARGEST: Final = 2.0**40
 """No stage has more people."""
+COIN: Final = 0.25
+"""Variance of a fair coin."""
 LONGEST_WALK: Final = 1e6
 """Walks are summed person by person; larger stages bet on products."""
 
@@ -84,6 +86,17 @@ def share_of_noise(constants: ZoneConstants, people: float, variance: float) -> 
 
 
 @rule
+def suits_difference(constants: ZoneConstants, people: float, variance: float) -> bool:
+    """Whether two arms, of so many people each whose outcomes vary so much, are better released as a difference.
+
+    That saves a noise, where noise matters. But a bet on a difference has its pivot at 1/2 and pays for the variance of
+    a coin, whatever the outcomes' own: more than is saved, where these are rare (docs/evidence-proof.md: noise).
+    """
+    matters = constants.noise > constants.tuning.difference * people * variance
+    return bool(matters and constants.noise > 2.0 * people * max(COIN - variance, 0.0))
+
+
+@rule
 def first_variance(constants: ZoneConstants) -> float:
     """The least that outcomes of the best two arms might vary: rates of 0 and of the zone, and a little."""
     return 0.5 * constants.zone * (1.0 - constants.zone) + constants.tuning.least_variance
@@ -146,7 +159,7 @@ def plan_first(constants: ZoneConstants, size: FloatArray) -> ZonePlan:
 def balance(constants: ZoneConstants, belief: Belief, champion: int, size: FloatArray, equal: bool) -> bool:
     """Gives the champion the people that its rivals' sizes call for; all the same where walks need equal weights.
 
-    Returns whether noise matters so much that a stage of two arms should be released as a difference.
+    Returns whether a stage of two arms should be released as a difference.
     """
     tuning = constants.tuning
     top = 1.0
@@ -161,7 +174,7 @@ def balance(constants: ZoneConstants, belief: Belief, champion: int, size: Float
             size[b] = top if equal else max(size[b], tuning.cover * top)
             norm += (size[b] / top) ** power
     size[champion] = top if equal else top * norm ** (1.0 / power)
-    return bool(constants.noise > tuning.difference * top * variance)
+    return suits_difference(constants, top, variance)
 
 
 @rule(inline=False)

@@ -81,6 +81,8 @@ class ZoneTuning(NamedTuple):
     # Bets on products
     steepest: float = 0.975
     """Largest slope, over the noise's budget."""
+    steepest_rare: float = 0.55
+    """Largest slope of the rival, likewise, where outcomes are so rare that it is far steeper than the champion's."""
     blend: float = 5.0
     """How sharply that bound takes over."""
     grade_champion: float = 1.76
