@@ -86,7 +86,7 @@ def test_estimates_go_on_from_release_to_release(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(estimates, "confidence_interval", counted)
     design = design_for()
-    growing = estimates.Estimates(design)
+    growing = estimates.GrowingEstimates(design)
     for number, one in enumerate(RELEASES, 1):
         growing.add([one])
         assert growing.now() == growing.now()

@@ -9,7 +9,7 @@ from bestarm.policy.intervals import Batch, confidence_interval, estimate
 from bestarm.trial.public import Estimate, Released
 
 
-class Estimates:
+class GrowingEstimates:
     """Every arm's estimate in the outcome's own units; the intervals hold together, at all times, with 1 - delta.
 
     Releases are added as they are made, and only the arms that they are of are worked out anew.
@@ -44,6 +44,6 @@ class Estimates:
 
 def estimates_of(design: Design, releases: Iterable[Released]) -> list[Estimate]:
     """Every arm's estimate from these releases."""
-    estimates = Estimates(design)
+    estimates = GrowingEstimates(design)
     estimates.add(releases)
     return estimates.now()

@@ -12,7 +12,7 @@ from typing import Any
 from bestarm.policy.sample_ratio import CoinWatch, SampleRatio, StageCounts
 from bestarm.storage.contract import Stage
 from bestarm.trial.comparisons import Difference, StageFigures, differences_of
-from bestarm.trial.estimates import Estimates
+from bestarm.trial.estimates import GrowingEstimates
 from bestarm.trial.fold import Fold
 from bestarm.trial.public import Estimate, Released, release_of
 
@@ -26,7 +26,7 @@ class History:
         self._figures: list[StageFigures] = []
         self._last: tuple[int, list[int] | None] | None = None
         self._coins = CoinWatch()
-        self._estimates: Estimates | None = None
+        self._estimates: GrowingEstimates | None = None
         self._differences: tuple[int, list[Difference]] | None = None
 
     def agrees(self, fold: Fold) -> bool:
@@ -47,7 +47,7 @@ class History:
             self._plain += [release_of(fold.rules.design, one).to_json() for one in found]
             self._figures.append(figures)
             self._last = (stage.number, stage.releases)
-            self._estimates = self._estimates or Estimates(fold.rules.design)
+            self._estimates = self._estimates or GrowingEstimates(fold.rules.design)
             self._estimates.add(found)
             self._differences = None
             if fold.course.foreseen:
@@ -62,7 +62,7 @@ class History:
 
     def estimates(self, fold: Fold) -> list[Estimate]:
         """Every arm's mean and its interval."""
-        self._estimates = self._estimates or Estimates(fold.rules.design)
+        self._estimates = self._estimates or GrowingEstimates(fold.rules.design)
         return self._estimates.now()
 
     def differences(self, fold: Fold, leader: int) -> list[Difference]:
