@@ -23,7 +23,8 @@ from bestarm.simulation.runs import make_scenario
 
 DELTA = 0.01
 CAP = 10**13
-INSTANCES = ((0.9, 0.85, 0.8, 0.8), (0.6, 0.55, 0.55, 0.55, 0.55), (0.5, 0.4, 0.3), (0.8, 0.65, 0.5, 0.3, 0.1))
+INSTANCES = ((0.8, 0.8, 0.85, 0.9), (0.55, 0.55, 0.55, 0.55, 0.6), (0.3, 0.4, 0.5), (0.1, 0.3, 0.5, 0.65, 0.8))
+"""The best arm last: where nothing is known, ties go to the first."""
 NOISE, CHANCE = (0.005, 0.05), (0.5, 5.0)
 """Budgets at which noise decides how many people are needed, and at which it does not."""
 EVER = 1e300

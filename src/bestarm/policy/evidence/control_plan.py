@@ -78,8 +78,8 @@ def plan_control(constants: ControlConstants, pairs: Pairs, size: FloatArray) ->
                 size[a], walk = size_against(constants, pairs, of, better, difference)
                 tried += 1
                 walks += 1 if walk else 0
-        noisy = balance(paired, pairs.belief, control, size, walks == tried)
-        if difference or tried != 1 or not noisy:
+        suits = balance(paired, pairs.belief, control, size, walks == tried)
+        if difference or tried != 1 or not suits:
             break
         difference = True
     return plan_of(paired, size, difference)

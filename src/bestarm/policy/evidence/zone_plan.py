@@ -202,8 +202,8 @@ def plan_zone(constants: ZoneConstants, pairs: Pairs, size: FloatArray) -> ZoneP
                 size[b], walk = rival_size(constants, pairs, leader, b, difference)
                 rivals += 1
                 walks += 1 if walk else 0
-        noisy = balance(constants, pairs.belief, leader, size, walks == rivals)
-        if difference or rivals != 1 or not noisy:
+        suits = balance(constants, pairs.belief, leader, size, walks == rivals)
+        if difference or rivals != 1 or not suits:
             break
         difference = True
     return plan_of(constants, size, difference)
