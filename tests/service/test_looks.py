@@ -203,7 +203,7 @@ def public(page: Page, house: House) -> None:
 STATES: dict[str, Callable[[Page, House], None]] = {
     "trials": at("/"),
     "plan-refused": at("/plan?arms=a"),
-    "plan-hard-end": unfold(at("/plan?arms=a&cap=end"), "More"),
+    "plan-hard-end": unfold(at("/plan?arms=placebo,drug&difference=&cap=end"), "More"),
     "new-trial-filled": filled,
     "new-trial-read-back": read_back,
     "new-trial-refused": wrong_design,

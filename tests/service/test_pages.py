@@ -393,7 +393,11 @@ def test_the_plan_page_plans_a_hard_end_and_carries_it_over(service: Service) ->
     form = browser.get(carried).text
     assert re.search(r'value="end" checked', form)
     assert 'name="lowest" inputmode="decimal" value="0.03"' in form
-    assert "smallest difference" in words(browser.get("/plan/result?arms=a%0Ab&difference=&gap=0.1&cap=end"))
+    for unsaid, sentence in {
+        "difference=&gap=0.1&cap=end": "A hard end needs the smallest difference that matters: say it above.",
+        "difference=": "Say the smallest difference that matters, or the gap that you hope for.",
+    }.items():
+        assert sentence in words(browser.get(f"/plan/result?arms=a%0Ab&{unsaid}"))
     assert "has to be a decimal number" in words(browser.get(f"/plan/result?{question}".replace("0.12", "x")))
     without = words(browser.get(f"/plan/result?{question}&step=20".replace("cap=end", "cap=")))
     assert "hard end" not in without

@@ -119,6 +119,10 @@ def _result(request: Request, planner: Planner, values: dict[str, str]) -> dict[
         ends = values["cap"] == "end"
         band = [values["lowest"].strip(), values["highest"].strip()]
         difference, gap = _maybe("The difference", values["difference"]), _maybe("The gap", values["gap"])
+        if ends and difference is None:
+            raise InputError("A hard end needs the smallest difference that matters: say it above.")
+        if difference is None and gap is None:
+            raise InputError("Say the smallest difference that matters, or the gap that you hope for.")
         question = to_be_planned(
             epsilon=CURVE_EPSILON,
             delta=_number("The risk", values["delta"]),
