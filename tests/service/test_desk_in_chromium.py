@@ -160,7 +160,7 @@ def test_the_overdue(ward: MakeWard) -> None:
     desk.enrol("p-1")
     time.sleep(1.1)
     desk.page.goto(desk.page.url.partition("/desk")[0] + "/desk")
-    expect(desk.page.locator("#awaited").get_by_text("1 overdue")).to_be_visible()
+    expect(desk.page.locator("#awaited").get_by_text("1 overdue", exact=True)).to_be_visible()
     expect(desk.page.locator("#awaited li b")).to_contain_text("p-1")
     desk.page.locator("#awaited").get_by_role("link", name="Record the outcome").click()
     desk.page.get_by_role("radio", name="Success (1)").check()
