@@ -166,7 +166,9 @@ def worth(constants: CoinConstants, prospect: Prospect, views: Views, bet: Joint
     # A live trial interprets these loops, where numpy's scalars, attributes and calls cost more than arithmetic.
     gaps, weights = views.gap, views.weight
     cap, soft, need, close = pays.cap, pays.soft, prospect.need, tuning.close
-    rounding = 0.5 * soft * soft
+    squared = soft * soft
+    rounding = 0.5 * squared
+    nearly = 8.0 * close
     points = constants.normal.size
     total = 0.0
     for i in range(points):
@@ -177,15 +179,15 @@ def worth(constants: CoinConstants, prospect: Prospect, views: Views, bet: Joint
                 short = abs(cap - y)
                 if y > cap:
                     y = cap
-                y -= rounding / (short + math.hypot(short, soft))
+                y -= rounding / (short + math.sqrt(short * short + squared))
             y += base
             short = need - (y if y > floor else floor)
-            if short < 0.0:
-                short = 0.0
-            gain = -short
-            if short < 8.0 * close:
-                gain += finish * math.exp(-short / close)
-            total += float(weights[j]) * gain
+            if short <= 0.0:
+                total += float(weights[j]) * finish
+            elif short < nearly:
+                total += float(weights[j]) * (finish * math.exp(-short / close) - short)
+            else:
+                total -= float(weights[j]) * short
     return prospect.need + total / points
 
 
