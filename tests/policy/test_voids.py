@@ -16,7 +16,15 @@ from bestarm.policy.evidence import policy, zone, zone_bets
 from bestarm.policy.evidence.constants import CoinConstants, coin_constants
 from bestarm.policy.evidence.pairs import Zone, new_pairs, new_scratch, zone_constants
 from bestarm.policy.numbers import Numbers
-from bestarm.policy.stages import Stages, against_rival, new_stages
+from bestarm.policy.stages import (
+    Stages,
+    against_rival,
+    enter_closing,
+    enter_opening,
+    enter_people,
+    enter_release,
+    new_stages,
+)
 from bestarm.release.laws import Law, no_privacy, pure_law
 from tests.naive.adversary import laplace
 
@@ -152,3 +160,24 @@ def test_algorithms_without_a_champion_refuse() -> None:
     with pytest.raises(InputError, match="no champion of a stage"):
         Design.make(arms=2, delta=0.1, epsilon=1, algorithm="adap-tt", withdrawal="against")
     assert Design.make(arms=2, delta=0.1, epsilon=1, withdrawal="against").against
+
+
+def test_whoever_was_voided_is_not_awaited() -> None:
+    constants = coin_constants(2, pure_law(1.0), 0.1)
+    state = policy.start_coin(constants)
+    stages = state.stages
+    for stage, people in enumerate((20, 30)):
+        policy.open_stage(state, constants, stage)
+        enter_opening(stages)
+        for arm in (0, 1):
+            enter_people(stages, arm, people)
+        enter_closing(stages)
+    stages.voided[0] = 3, 0
+    policy.settle(state, constants, 0, np.array([10.0, 8.0]))
+    enter_release(stages)
+    policy.count_enrolled(state)
+    assert state.scratch.enrolled.tolist() == [17 + 30, 20 + 30]
+    policy.settle(state, constants, 1, np.array([15.0, 14.0]))
+    enter_release(stages)
+    policy.count_enrolled(state)
+    assert state.scratch.enrolled.tolist() == state.memory.people.tolist() == [47, 50]

@@ -28,11 +28,13 @@ from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, po
 from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look, plain_prospect, reshape
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.policy.stages import (
+    CLOSED,
+    PENDING,
+    RELEASED,
     Openings,
     Stages,
     against_rival,
     difference_for,
-    is_open,
     new_stages,
     newest_slot,
     valid_people,
@@ -116,12 +118,13 @@ def extent(state: Coin, constants: CoinConstants, people: int) -> int:
 
 @rule
 def count_enrolled(state: Coin) -> None:
-    """People on each arm in all stages but the open one."""
+    """People on each arm in all stages but the open one: those in releases, without whoever was voided, and those whose
+    outcomes are awaited."""
     stages = state.stages
     for arm in range(stages.assigned.size):
-        state.scratch.enrolled[arm] = stages.assigned[arm]
-        if is_open(stages):
-            state.scratch.enrolled[arm] -= stages.size[newest_slot(stages), arm]
+        state.scratch.enrolled[arm] = state.memory.people[arm]
+        for number in range(int(stages.progress[RELEASED]), int(stages.progress[CLOSED])):
+            state.scratch.enrolled[arm] += stages.size[number % PENDING, arm]
 
 
 @rule
