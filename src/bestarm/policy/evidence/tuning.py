@@ -15,7 +15,7 @@ class Tuning(NamedTuple):
     # The first stage
     first_people: float = 8.0
     """People on an arm in the first stage where there is no noise."""
-    first_noises: float = 10.0
+    first_noises: float = 13.0
     """People on an arm in the first stage for every standard deviation of the noise."""
     first_nats: float = 4.7
     first_most: float = 2.0
