@@ -36,9 +36,9 @@ def pays(
 ) -> float:
     """What a stake of 1 has become, from the definition of the bet that the policy chose."""
     stages, epsilon, step = state.stages, constants.law.budget, constants.law.step
-    placed = policy.stake(constants, state.memory, stages.openings, slot, a, b, share, state.scratch.views)
+    placed = policy.stake(constants, state.memory, stages.openings, slot, a, b, share, state.scratch.gaps)
     n_a, n_b = (float(stages.size[slot, arm]) for arm in (a, b))
-    bet = policy.fitted(constants, placed, (n_a, n_b), state.scratch.views)
+    bet = policy.fitted(constants, placed, (n_a, n_b), state.scratch.gaps)
     assert (bet.up, bet.down) == (placed.bet.up, placed.bet.down)  # slopes never look at the sizes
     pivot, cash, shape = placed.prospect.pivot, placed.prospect.cash, bet.pays
     if shape.cap == math.inf:

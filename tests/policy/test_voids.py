@@ -54,7 +54,7 @@ def placed(law: Law, difference: bool) -> tuple[policy.Coin, CoinConstants, poli
     state.memory.mean[:] = 0.6, 0.4
     state.memory.people[:] = 10.0
     write(state.stages, (0, 0, 0, 0, 0, 0), difference)
-    bet = policy.stake(constants, state.memory, state.stages.openings, 0, 0, 1, 1.0, state.scratch.views)
+    bet = policy.stake(constants, state.memory, state.stages.openings, 0, 0, 1, 1.0, state.scratch.gaps)
     return state, constants, bet
 
 
@@ -63,7 +63,7 @@ def without_zone(law: Law, counts: Counts, difference: bool, values: tuple[float
     state, constants, bet = placed(law, difference)
     write(state.stages, counts, difference)
     given = np.array([values[0] - values[1], 0.0] if difference else values)
-    return policy.payoff(constants, bet, state.stages, 0, 0, 1, given, state.scratch.views)
+    return policy.payoff(constants, bet, state.stages, 0, 0, 1, given, state.scratch.gaps)
 
 
 def with_zone(law: Law, counts: Counts, difference: bool, values: tuple[float, float]) -> float:

@@ -16,7 +16,7 @@ from bestarm.rules import rule
 POINTS: Final = 24
 """Equally likely points that stand for the law of a release when a bet's worth is reckoned."""
 GAPS: Final = 7
-"""Equally likely differences of two arms that stand for a belief; a bet is a mixture of one for each."""
+"""Equally likely differences of two arms that stand for a belief when a bet is chosen."""
 
 
 class CoinConstants(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from bestarm.policy.evidence.constants import CoinConstants, first_size
 from bestarm.policy.evidence.far import far_size, is_far
 from bestarm.policy.evidence.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
-from bestarm.policy.evidence.stake import Views, choose_bet, look, plain_prospect
+from bestarm.policy.evidence.stake import choose_bet, look, plain_prospect
 from bestarm.policy.record import FloatArray
 from bestarm.rules import rule
 
@@ -67,14 +67,16 @@ class Offer(NamedTuple):
 
 
 @rule(inline=False)
-def best_offer(constants: CoinConstants, memory: Memory, views: Views, leader: int, b: int, difference: bool) -> Offer:
+def best_offer(
+    constants: CoinConstants, memory: Memory, gaps: FloatArray, leader: int, b: int, difference: bool
+) -> Offer:
     """The size that should bring most evidence for its number of people, on average over what is believed."""
     tuning = constants.tuning
     cash = cash_of(constants, memory, leader, b)
     need = needed(constants, memory, b, cash)
     pivot = pooled(memory, leader, b, 1.0)
     variance = outcome_variance(pivot, memory.people[leader] + memory.people[b])
-    look(constants, memory, leader, b, variance, tuning.thrift, views)
+    look(constants, memory, leader, b, gaps)
     sampling = HALVES if difference else variance
     low = max(1.0, tuning.least_growth * memory.people[b])
     high = max(2.0 * low, (tuning.growth - 1.0) * memory.people[b])
@@ -82,7 +84,7 @@ def best_offer(constants: CoinConstants, memory: Memory, views: Views, leader: i
     for k in range(SIZES):
         size = low * (high / low) ** (k / (SIZES - 1.0))
         prospect = plain_prospect(size, size, 1.0, pivot, sampling, difference, cash, need)
-        yields = choose_bet(constants, prospect, views, tuning.planning_rounds).worth / size
+        yields = choose_bet(constants, prospect, gaps, tuning.planning_rounds).worth / size
         if yields > best.yields:
             best = Offer(size, yields)
     return best
@@ -116,7 +118,7 @@ def while_awaited(constants: CoinConstants, memory: Memory, size: float, enrolle
 
 @rule(inline=False)
 def plan_stage(
-    constants: CoinConstants, memory: Memory, enrolled: FloatArray, views: Views, size: FloatArray
+    constants: CoinConstants, memory: Memory, enrolled: FloatArray, gaps: FloatArray, size: FloatArray
 ) -> StagePlan:
     """Writes the weights of all arms, or the people that each should get, into `size`."""
     arms = constants.arms
@@ -140,9 +142,9 @@ def plan_stage(
     for b in range(arms):
         size[b] = 0.0
         if b != leader and is_in(memory, b):
-            offer = best_offer(constants, memory, views, leader, b, False)
+            offer = best_offer(constants, memory, gaps, leader, b, False)
             if arms_in(memory) == 2:
-                other = best_offer(constants, memory, views, leader, b, True)
+                other = best_offer(constants, memory, gaps, leader, b, True)
                 difference = other.yields > offer.yields
                 offer = other if difference else offer
             size[b] = offer.size

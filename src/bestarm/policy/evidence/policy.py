@@ -25,7 +25,7 @@ from bestarm.policy.evidence.memory import (
     spread_between,
 )
 from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled
-from bestarm.policy.evidence.stake import Prospect, Views, choose_bet, look, plain_prospect, reshape
+from bestarm.policy.evidence.stake import Prospect, choose_bet, look, plain_prospect, reshape
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.policy.stages import (
     CLOSED,
@@ -54,7 +54,7 @@ class ArmScratch(NamedTuple):
     gained: FloatArray
     champions: IntArray
     shares: FloatArray
-    views: Views
+    gaps: FloatArray
 
 
 class Stake(NamedTuple):
@@ -84,7 +84,7 @@ def start_coin(constants: CoinConstants) -> Coin:
             np.zeros(constants.arms),
             np.zeros(MOST_CHAMPIONS, np.int64),
             np.zeros(MOST_CHAMPIONS),
-            Views(np.zeros(constants.gaps.size), np.zeros(constants.gaps.size)),
+            np.zeros(constants.gaps.size),
         ),
     )
 
@@ -94,7 +94,7 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
     """Plan the next stage and write its opening."""
     size = state.scratch.size
     count_enrolled(state)
-    course = plan_stage(constants, state.memory, state.scratch.enrolled, state.scratch.views, size)
+    course = plan_stage(constants, state.memory, state.scratch.enrolled, state.scratch.gaps, size)
     total = 0.0
     for arm in range(constants.arms):
         total += size[arm]
@@ -112,7 +112,7 @@ def extent(state: Coin, constants: CoinConstants, people: int) -> int:
     its bets were meant for that, and a stage that opens afresh has better ones."""
     scratch = state.scratch
     count_enrolled(state)
-    people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.views, scratch.size).people
+    people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.gaps, scratch.size).people
     return int(min(people_now, float(state.stages.openings.planned[newest_slot(state.stages)])))
 
 
@@ -159,19 +159,18 @@ def stake(
     a: int,
     b: int,
     share: float,
-    views: Views,
+    gaps: FloatArray,
 ) -> Stake:
     """The bet of champion a against b on a stage, and what it is placed with: chosen from earlier releases and from
     what was fixed when the stage opened. Coins, sizes and outcomes of the stage are out of reach."""
     prospect = prospect_of(constants, memory, openings, slot, a, b, share)
-    variance = outcome_variance(prospect.pivot, memory.people[a] + memory.people[b])
-    look(constants, memory, a, b, variance, 0.0, views)
-    found = choose_bet(constants, prospect, views, constants.tuning.rounds)
+    look(constants, memory, a, b, gaps)
+    found = choose_bet(constants, prospect, gaps, constants.tuning.rounds)
     return Stake(found.bet, prospect)
 
 
 @rule
-def fitted(constants: CoinConstants, placed: Stake, sizes: tuple[float, float], views: Views) -> JointBet:
+def fitted(constants: CoinConstants, placed: Stake, sizes: tuple[float, float], gaps: FloatArray) -> JointBet:
     """The bet in the shape that suits the sizes. Its slopes, and all else that was staked, are as they were."""
     planned = placed.prospect.champions + placed.prospect.rivals
     if abs(sizes[0] + sizes[1] - planned) <= constants.tuning.unlike * planned:
@@ -180,16 +179,23 @@ def fitted(constants: CoinConstants, placed: Stake, sizes: tuple[float, float], 
     now = plain_prospect(
         sizes[0], sizes[1], before.ratio, before.pivot, before.sampling, before.difference, before.cash, before.need
     )
-    return reshape(constants, now, views, placed.bet)
+    return reshape(constants, now, gaps, placed.bet)
 
 
 @rule
 def payoff(
-    constants: CoinConstants, placed: Stake, stages: Stages, slot: int, a: int, b: int, values: FloatArray, views: Views
+    constants: CoinConstants,
+    placed: Stake,
+    stages: Stages,
+    slot: int,
+    a: int,
+    b: int,
+    values: FloatArray,
+    gaps: FloatArray,
 ) -> float:
     """What a stake of 1 has become."""
     sizes = (float(stages.size[slot, a]), float(stages.size[slot, b]))
-    bet = fitted(constants, placed, sizes, views)
+    bet = fitted(constants, placed, sizes, gaps)
     pivot = placed.prospect.pivot
     cash = placed.prospect.cash
     if stages.openings.difference[slot] == 1:
@@ -244,8 +250,8 @@ def log_gain(state: Coin, constants: CoinConstants, slot: int, b: int, values: F
         if a >= 0 and a != b and weights[slot, a] > 0.0 and staked < total:
             staked += scratch.shares[k]
             share = scratch.shares[k] / total
-            placed = stake(constants, state.memory, state.stages.openings, slot, a, b, share, scratch.views)
-            won += share * payoff(constants, placed, state.stages, slot, a, b, values, scratch.views)
+            placed = stake(constants, state.memory, state.stages.openings, slot, a, b, share, scratch.gaps)
+            won += share * payoff(constants, placed, state.stages, slot, a, b, values, scratch.gaps)
     return math.log(won) if won > 0.0 else 0.0
 
 

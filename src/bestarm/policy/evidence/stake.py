@@ -75,13 +75,6 @@ def plain_prospect(
     )
 
 
-class Views(NamedTuple):
-    """A few differences that stand for what is believed, and how much a nat counts at each."""
-
-    gap: FloatArray
-    weight: FloatArray
-
-
 class Candidate(NamedTuple):
     """A bet and what it should bring."""
 
@@ -116,33 +109,16 @@ def fixed_part(bet: JointBet, prospect: Prospect) -> float:
 
 
 @rule
-def nats_per_pair(constants: CoinConstants, gap: float, variance: float) -> float:
-    """What one person on either arm is worth where stages are large: d_eps for a small difference."""
-    if constants.law.kind == PURE and gap > 2.0 * constants.law.budget * variance:
-        return constants.law.budget * gap - constants.law.budget**2 * variance
-    return gap * gap / (4.0 * variance)
-
-
-@rule
-def look(
-    constants: CoinConstants, memory: Memory, a: int, b: int, variance: float, thrift: float, views: Views
-) -> None:
-    """Write down what is believed of the difference of a and b. A nat is worth people; the smaller the difference the
-    more of them, though not all that many more: else nothing would count but the smallest difference of all."""
-    tuning = constants.tuning
+def look(constants: CoinConstants, memory: Memory, a: int, b: int, gaps: FloatArray) -> None:
+    """Write down a few differences of a and b, each as likely as the others, that stand for what is believed."""
     ahead = lead(memory, a, b)
     spread = spread_between(memory, a, b)
-    total = 0.0
-    for i in range(constants.gaps.size):
-        views.gap[i] = max(ahead + constants.gaps[i] * spread, tuning.least_gap * spread)
-        views.weight[i] = nats_per_pair(constants, views.gap[i], variance) ** -thrift
-        total += views.weight[i]
-    for i in range(constants.gaps.size):
-        views.weight[i] /= total
+    for i in range(gaps.size):
+        gaps[i] = max(ahead + constants.gaps[i] * spread, constants.tuning.least_gap * spread)
 
 
 @rule(inline=False)
-def worth(constants: CoinConstants, prospect: Prospect, views: Views, bet: JointBet) -> float:
+def worth(constants: CoinConstants, prospect: Prospect, gaps: FloatArray, bet: JointBet) -> float:
     """What the bet should bring, in nats up to the line, and more for reaching it.
 
     The law of what is paid for, sampling and noise together, is represented by a few equally likely points between
@@ -164,7 +140,6 @@ def worth(constants: CoinConstants, prospect: Prospect, views: Views, bet: Joint
         share *= tuning.two_noises
     floor = math.log(prospect.cash)
     # A live trial interprets these loops, where numpy's scalars, attributes and calls cost more than arithmetic.
-    gaps, weights = views.gap, views.weight
     cap, soft, need, close = pays.cap, pays.soft, prospect.need, tuning.close
     squared = soft * soft
     rounding = 0.5 * squared
@@ -183,23 +158,23 @@ def worth(constants: CoinConstants, prospect: Prospect, views: Views, bet: Joint
             y += base
             short = need - (y if y > floor else floor)
             if short <= 0.0:
-                total += float(weights[j]) * finish
+                total += finish
             elif short < nearly:
-                total += float(weights[j]) * (finish * math.exp(-short / close) - short)
+                total += finish * math.exp(-short / close) - short
             else:
-                total -= float(weights[j]) * short
-    return prospect.need + total / points
+                total -= short
+    return prospect.need + total / (points * gaps.size)
 
 
 @rule
-def candidate(constants: CoinConstants, prospect: Prospect, views: Views, steep: float, cap: float) -> Candidate:
+def candidate(constants: CoinConstants, prospect: Prospect, gaps: FloatArray, steep: float, cap: float) -> Candidate:
     """A bet of this steepness and cap."""
     bet = bet_of(constants, prospect, steep, cap)
-    return Candidate(bet, steep, cap, worth(constants, prospect, views, bet))
+    return Candidate(bet, steep, cap, worth(constants, prospect, gaps, bet))
 
 
 @rule(inline=False)
-def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, rounds: int) -> Candidate:
+def choose_bet(constants: CoinConstants, prospect: Prospect, gaps: FloatArray, rounds: int) -> Candidate:
     """The bet that should bring most.
 
     The search starts from what is best for a known shift of a release: where noise dominates, about the likelihood
@@ -207,8 +182,8 @@ def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, round
     """
     tuning = constants.tuning
     gap = 0.0
-    for i in range(views.gap.size):
-        gap += float(views.weight[i] * views.gap[i])
+    for i in range(gaps.size):
+        gap += float(gaps[i]) / gaps.size
     shift = prospect.champions * prospect.ratio * gap / (1.0 + prospect.ratio)
     chance = prospect.champions * prospect.sampling
     if prospect.difference:
@@ -219,12 +194,12 @@ def choose_bet(constants: CoinConstants, prospect: Prospect, views: Views, round
     narrow = prospect.ratio * (1.0 - prospect.pivot) - prospect.pivot
     if narrow > 0.0 and not prospect.difference:  # beyond, one success of the rival would cost everything
         steep = min(steep, tuning.boldest * math.log1p(1.0 / narrow))
-    best = climb(constants, prospect, views, steep, math.inf, rounds)
+    best = climb(constants, prospect, gaps, steep, math.inf, rounds)
     if constants.law.kind == PURE:
         releases = 1.0 if prospect.difference else 2.0
         steep = min(shift / (chance + (1.0 if prospect.difference else 1.4) * scale * scale), tuning.steepest / scale)
         cap = max(steep * math.hypot(releases * shift, tuning.kink * releases * scale), LEAST_CAP)
-        best = better(best, climb(constants, prospect, views, steep, cap, rounds))
+        best = better(best, climb(constants, prospect, gaps, steep, cap, rounds))
     return best
 
 
@@ -247,57 +222,57 @@ def steepest_plain(constants: CoinConstants, prospect: Prospect) -> float:
 
 @rule(inline=False)
 def climb(
-    constants: CoinConstants, prospect: Prospect, views: Views, steep: float, cap: float, rounds: int
+    constants: CoinConstants, prospect: Prospect, gaps: FloatArray, steep: float, cap: float, rounds: int
 ) -> Candidate:
     """Search from here on for better steepness and, if there is one, a better cap."""
-    best = candidate(constants, prospect, views, steep, cap)
+    best = candidate(constants, prospect, gaps, steep, cap)
     capped = cap < math.inf
     if capped:
         for _ in range(2):
-            best = better(best, candidate(constants, prospect, views, best.steep, cap_at_line(prospect, best)))
+            best = better(best, candidate(constants, prospect, gaps, best.steep, cap_at_line(prospect, best)))
     wide = WIDE
     for _ in range(rounds):
         before = best.worth
-        best = better(best, candidate(constants, prospect, views, best.steep * (1.0 + wide), best.cap))
-        best = better(best, candidate(constants, prospect, views, best.steep / (1.0 + wide), best.cap))
+        best = better(best, candidate(constants, prospect, gaps, best.steep * (1.0 + wide), best.cap))
+        best = better(best, candidate(constants, prospect, gaps, best.steep / (1.0 + wide), best.cap))
         if capped:
-            best = better(best, candidate(constants, prospect, views, best.steep, best.cap * (1.0 + wide)))
-            best = better(best, candidate(constants, prospect, views, best.steep, best.cap / (1.0 + wide)))
-            best = better(best, candidate(constants, prospect, views, best.steep, cap_at_line(prospect, best)))
+            best = better(best, candidate(constants, prospect, gaps, best.steep, best.cap * (1.0 + wide)))
+            best = better(best, candidate(constants, prospect, gaps, best.steep, best.cap / (1.0 + wide)))
+            best = better(best, candidate(constants, prospect, gaps, best.steep, cap_at_line(prospect, best)))
         if best.worth <= before + ENOUGH:
             wide *= NARROWER
     return best
 
 
 @rule(inline=False)
-def reshape(constants: CoinConstants, prospect: Prospect, views: Views, bet: JointBet) -> JointBet:
+def reshape(constants: CoinConstants, prospect: Prospect, gaps: FloatArray, bet: JointBet) -> JointBet:
     """The bet of the same slopes whose cap suits the sizes in `prospect`, if there are more or fewer people than the
     slopes were chosen for. Slopes are fixed beforehand; the shape may look at the sizes."""
     if bet.pays.cap == math.inf:
         return bet
-    held = Candidate(bet, bet.pays.up, bet.pays.cap, worth(constants, prospect, views, bet))
-    held = better(held, with_cap(constants, prospect, views, bet, math.inf))
+    held = Candidate(bet, bet.pays.up, bet.pays.cap, worth(constants, prospect, gaps, bet))
+    held = better(held, with_cap(constants, prospect, gaps, bet, math.inf))
     for _ in range(2):
         if held.cap < math.inf:
-            held = better(held, with_cap(constants, prospect, views, bet, cap_at_line(prospect, held)))
+            held = better(held, with_cap(constants, prospect, gaps, bet, cap_at_line(prospect, held)))
     wide = WIDE
     for _ in range(constants.tuning.reshapings):
         before = held.worth
         if held.cap < math.inf:
-            held = better(held, with_cap(constants, prospect, views, bet, held.cap * (1.0 + wide)))
-            held = better(held, with_cap(constants, prospect, views, bet, held.cap / (1.0 + wide)))
+            held = better(held, with_cap(constants, prospect, gaps, bet, held.cap * (1.0 + wide)))
+            held = better(held, with_cap(constants, prospect, gaps, bet, held.cap / (1.0 + wide)))
         if held.worth <= before + ENOUGH:
             wide *= NARROWER
     return held.bet
 
 
 @rule
-def with_cap(constants: CoinConstants, prospect: Prospect, views: Views, bet: JointBet, cap: float) -> Candidate:
+def with_cap(constants: CoinConstants, prospect: Prospect, gaps: FloatArray, bet: JointBet, cap: float) -> Candidate:
     """The bet of the same slopes with another cap."""
     down = 0.0 if prospect.difference else bet.down
     pays = joint_of_slopes(constants.law, bet.up, down, cap)
     other = JointBet(pays, bet.up, bet.down, bet.factors)
-    return Candidate(other, pays.up, cap, worth(constants, prospect, views, other))
+    return Candidate(other, pays.up, cap, worth(constants, prospect, gaps, other))
 
 
 @rule

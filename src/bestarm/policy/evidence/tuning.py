@@ -22,7 +22,7 @@ class Tuning(NamedTuple):
     """The first stage grows with the nats to the line where these are more than this, to at most this multiple."""
     first_spread: float = 0.15
     """Standard deviation of an arm's mean around the level of all, before the first release."""
-    prior_spread: float = 0.1
+    prior_spread: float = 0.08
     """The same afterwards, if the first sums differ by no more than their errors."""
 
     # Bets
@@ -31,19 +31,17 @@ class Tuning(NamedTuple):
     doubt: float = 0.5
     """Share that is kept where a champion does not lead at all; a lead of so many standard deviations reduces it."""
     doubt_lead: float = 1.5
-    thrift: float = 0.1
-    """How far a nat counts for more where the difference is small: 0 not at all, 1 as much as it needs more people."""
     deepest: float = 4.0
     """Nats that an arm's wealth may lose before most of it is kept in cash."""
     most_cash: float = 0.8
     """Share that is kept then."""
-    aim: float = 0.14
+    aim: float = 0.08
     """Nats beyond the line that a bet aims at, since it is chosen for sizes that are not quite met."""
     least_aim: float = 0.05
     """Nats that are taken to be missing at least."""
     least_gap: float = 0.15
     """No bet is made for a difference below this many standard deviations of the belief."""
-    finish_noise: float = 1.0
+    finish_noise: float = 0.4
     """Nats that it is worth to end at this release where noise dominates: another stage costs that much."""
     finish_chance: float = 0.2
     """The same where the noise is negligible."""
@@ -69,7 +67,7 @@ class Tuning(NamedTuple):
     """Bets keep their shape while sizes are within this share of what was planned."""
 
     # Sizes
-    growth: float = 3.0
+    growth: float = 4.0
     """A stage brings an arm's people to at most this multiple."""
     least_growth: float = 0.03
     """A stage brings an arm at least this share of what it has."""
