@@ -28,6 +28,7 @@ INSTANCES = ((0.8, 0.8, 0.85, 0.9), (0.55, 0.55, 0.55, 0.55, 0.6), (0.3, 0.4, 0.
 NOISE, CHANCE = (0.005, 0.05), (0.5, 5.0)
 """Budgets at which noise decides how many people are needed, and at which it does not."""
 EVER = 1e300
+WHOLE = Tuning()
 
 PARTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("nothing kept in cash", {"cash": 1e-3, "doubt": 1e-3, "most_cash": 1e-3}),
@@ -39,9 +40,15 @@ PARTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("arms of one size", {"cover": 1.0, "power_chance": EVER, "power_noise": EVER}),
     ("stages at most double an arm", {"growth": 2.0}),
     ("stages may bring ten times as many", {"growth": 10.0}),
-    ("a first stage of a third", {"first_people": 8.0 / 3, "first_noises": 10.0 / 3}),
-    ("a first stage three times as large", {"first_people": 24.0, "first_noises": 30.0}),
-    ("arms thought to differ by twice as much", {"first_spread": 0.3, "prior_spread": 0.2}),
+    ("a first stage of a third", {"first_people": WHOLE.first_people / 3, "first_noises": WHOLE.first_noises / 3}),
+    (
+        "a first stage three times as large",
+        {"first_people": 3 * WHOLE.first_people, "first_noises": 3 * WHOLE.first_noises},
+    ),
+    (
+        "arms thought to differ by twice as much",
+        {"first_spread": 2 * WHOLE.first_spread, "prior_spread": 2 * WHOLE.prior_spread},
+    ),
     ("no second looks", {"recall": EVER}),
 )
 
@@ -76,13 +83,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=31)
     chosen = parser.parse_args()
-    whole = [over_bound(part, Tuning(), chosen.runs, chosen.seed) for part in (NOISE, CHANCE)]
+    whole = [over_bound(part, WHOLE, chosen.runs, chosen.seed) for part in (NOISE, CHANCE)]
     cells = f"{len(INSTANCES) * len(NOISE)} cells each, {chosen.runs} runs a cell, seed {chosen.seed}, δ = {DELTA:g}"
     print(f"People over those of the whole; {cells}.\n")
     print(f"| what is changed | noise decides (ε = {NOISE}) | chance decides (ε = {CHANCE}) |\n|---|---|---|")
     print(f"| nothing (over the lower bound) | {whole[0]:.2f} | {whole[1]:.2f} |", flush=True)
     for name, changes in PARTS:
-        tuning = Tuning()._replace(**changes)
+        tuning = WHOLE._replace(**changes)
         found = [over_bound(part, tuning, chosen.runs, chosen.seed) for part in (NOISE, CHANCE)]
         ratios = [f / w for f, w in zip(found, whole, strict=True)]
         print(f"| {name} | × {ratios[0]:.2f} | × {ratios[1]:.2f} |", flush=True)
