@@ -19,8 +19,9 @@ import pytest
 import uvicorn
 
 from bestarm.service import create_app
-from bestarm.service.patience import Limits, Together
+from bestarm.service.patience import Limits
 from bestarm.service.server import configured
+from bestarm.service.short_way import Together
 from tests.service.running import free_port
 
 SHORT = Limits(headers=0.4, body=0.4, answer=0.4, connections=4)

@@ -28,10 +28,24 @@ from bestarm.service.workers import Workers
 from bestarm.storage import open_store
 from bestarm.storage.postgres import PostgresStore
 
+
+class EachLine(logging.Formatter):
+    """Begins each line of a message with the time and the level: what a crowd was answered is written in one go."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The message, line by line."""
+        begin = f"{record.asctime} {record.levelname} "
+        return begin + record.message.replace("\n", f"\n{begin}")
+
+    def usesTime(self) -> bool:
+        """Yes."""
+        return True
+
+
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(message)s"}},
+    "formatters": {"plain": {"()": EachLine}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "loggers": {
         "bestarm.service": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
@@ -130,7 +144,7 @@ def configured(
         app,
         host=host,
         port=port,
-        http=protocol_within(limits or Limits()),
+        http=protocol_within(limits or Limits(), app.state.counter),
         ws="none",
         log_config=LOGGING,
         access_log=False,

@@ -50,6 +50,8 @@ class Request(Generic[Answer]):
     """Decides it, inside a transaction."""
     say: Callable[[Any], Answer] = _as_heard
     """Makes the answer of what was decided, once that is on disk; may refuse what is nevertheless kept in the log."""
+    subjects: Sequence[str] = ()
+    """Whose assignments it is going to ask for, by pseudonym: those of several requests are looked for at once."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,9 @@ class Transactions(ABC):
                 desk = self._desk(writing, kept.state)
                 if desk.fold.owed(desk.at) is None:
                     replies = []
+                    subjects = [subject for request in requests for subject in request.subjects]
+                    if len(subjects) > 1:
+                        writing.foresee(subjects)
                     for request in requests:
                         if replies:  # what went before may have moved the books on
                             desk = self._desk(writing, kept.state)
