@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ ARMS = ["a", "b", "c", "d"]
 
 
 def released(path: Path, rounds: int, algorithm: str = "uniform", **changes: Any) -> Trial:
-    """A trial with many releases, some of stages that opened later than others, and with a voided entry."""
+    """A trial with many releases, and with a voided entry."""
     trial = Trial.create(path, name="t", arms=ARMS, epsilon="1", delta="0.01", algorithm=algorithm, **changes)
     number, voided = 0, False
     while len(trial.view().releases) < rounds:
@@ -71,7 +72,7 @@ def test_the_first_look_asks_as_much_of_the_store_after_many_releases(
 
 def test_what_a_status_says_is_the_callers_own(tmp_path: Path) -> None:
     trial = released(tmp_path / "t.db", 5)
-    first, right = trial.status(), trial.status()
+    first, right = trial.status(), deepcopy(trial.status())
     first["releases"][0]["arms"].append("x")
     first["releases"].pop()
     assert trial.status() == right
