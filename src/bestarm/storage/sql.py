@@ -252,8 +252,8 @@ class SQLStore(Store):
             raise OperationError("The store could not be used.") from error
 
     def rows(self, statement: str, parameters: Any) -> list[tuple[Any, ...]]:
-        """What a query finds in such tables, said as the driver takes it. For what is asked very often: the query is its
-        whole transaction, so that none is begun and ended."""
+        """What a query finds in such tables, said as the driver takes it. For what is asked very often: the query is
+        its whole transaction, so that none is begun and ended."""
         try:
             pooled, link, found = self._asked(lambda link: link.execute(statement, parameters).fetchall())
         except Exception as error:
