@@ -1,6 +1,8 @@
 """A live trial against what its disk can do: durable single calls, bulk calls, looks and checks, young and old.
 
-Run: python -m benchmarks.trial_throughput [--people 1000000] [--pairs 100] [--rounds 9] [--filled] [--releases] [...]
+Run: python -m benchmarks.trial_throughput [--people 1000000] [--pairs 100] [--rounds 9] [--filled] [...]
+     python -m benchmarks.trial_throughput --releases | --verify
+
 Every acknowledged single call is one commit that waits for the disk. Contenders take turns, so that whatever else the
 machine does hits all of them; a ratio is the median over the rounds, with the range of all. Optuna is compared if it is
 installed (it is no dependency).
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
+import multiprocessing
 import os
 import resource
 import tempfile
@@ -28,6 +31,7 @@ from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.policy.intervals import confidence_interval
 from bestarm.release.laws import pure_law
 from bestarm.storage.keys import FOLDER
+from bestarm.trial.policy_state import LONGEST_TAIL
 from bestarm.trial.report import report_page
 from bestarm.trial.trial import Trial
 
@@ -84,24 +88,26 @@ def peers_on(folder: Path) -> dict[str, Any]:
 
 
 def milliseconds(call: Callable[[], object], before: Callable[[int], object], times: int = 15) -> float:
-    """The median time of a call, each after something that happens before it."""
+    """The median of what a call takes the processor, each after something that happens before it."""
     found = []
     for turn in range(times):
         before(turn)
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        found.append(1000 * (time.perf_counter() - start))
+        found.append(1000 * (time.process_time() - start))
     return median(found)
 
 
 def looks(trial: Trial, label: str) -> dict[str, float]:
-    """Looks at a trial, right after somebody was enrolled and again."""
+    """Looks at a trial, right after somebody was enrolled and again. The first reads who came since the last snapshot
+    of the policy's state, so there are as many looks as people between two of them: else chance would decide."""
     trial.status()
+    cycle = LONGEST_TAIL + 1
     return {
-        "status after an ask, ms": milliseconds(trial.status, lambda n: trial.ask(f"{label} look {n}")),
+        "status after an ask, ms": milliseconds(trial.status, lambda n: trial.ask(f"{label} look {n}"), cycle),
         "status again, ms": milliseconds(trial.status, lambda n: None),
         "report page after an ask, ms": milliseconds(
-            lambda: report_page(trial.view(), "head"), lambda n: trial.ask(f"{label} page {n}")
+            lambda: report_page(trial.view(), "head"), lambda n: trial.ask(f"{label} page {n}"), cycle
         ),
         "20 awaited outcomes, ms": milliseconds(lambda: trial.open_assignments(0, 20), lambda n: None),
     }
@@ -168,15 +174,38 @@ def checked(trial: Trial) -> None:
     """Verify the whole log, with the memory it takes."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seen: list[int] = []
-    start = time.perf_counter()
+    start = (time.perf_counter(), time.process_time())
     found = trial.verify(lambda done, _: seen.append(done))
-    took = time.perf_counter() - start
-    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    each = 1e6 * took / found.events
+    took, spent = time.perf_counter() - start[0], time.process_time() - start[1]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    each = 1e6 / found.events
     print(
-        f"verify: {found.events:,} events in {took:.1f} s ({each:.0f} s a million), {'ok' if found.ok else 'NOT OK'}, "
-        f"progress said {len(seen):,} times, {more:,.0f} MB more memory at its peak"
+        f"verify: {found.events:,} events in {took:.1f} s ({took * each:.0f} s a million, {spent * each:.0f} of the "
+        f"processor), {'ok' if found.ok else 'NOT OK'}, progress said {len(seen):,} times, "
+        f"{(peak - before) / 1024:,.0f} MB more memory at its peak, which is {peak / 1024:,.0f} MB"
     )
+
+
+def made_and_verified(folder: Path, plan: dict[str, Any], sizes: list[int]) -> None:
+    """Trials of these sizes, each enrolled in a process of its own and verified in another: what memory a check takes
+    does not show in a process that has enrolled people before."""
+    fresh = multiprocessing.get_context("spawn")
+    for people in sizes:
+        for step in (_enrolled, _verified):
+            process = fresh.Process(target=step, args=(folder / f"{people}.db", plan, people))
+            process.start()
+            process.join()
+            assert process.exitcode == 0
+
+
+def _enrolled(path: Path, plan: dict[str, Any], people: int) -> None:
+    with Trial.create(path, name="made", **plan) as trial:
+        enrol(trial, 0, people)
+
+
+def _verified(path: Path, plan: dict[str, Any], people: int) -> None:
+    with Trial.open(path, name="made") as trial:
+        checked(trial)
 
 
 def main() -> None:
@@ -192,6 +221,7 @@ def main() -> None:
     parser.add_argument("--skip-verify", action="store_true")
     parser.add_argument("--filled", action="store_true", help="copy rows instead of enrolling people; no verify then")
     parser.add_argument("--releases", action="store_true", help="only look at trials with many releases")
+    parser.add_argument("--verify", action="store_true", help="only verify trials, in processes that did not make them")
     given = parser.parse_args()
     plan = {"arms": ARMS, "epsilon": given.epsilon, "rho": "0.005", "delta": "0.01", "outcomes": "binary"}
     plan |= {"algorithm": given.algorithm, "privacy": given.privacy}
@@ -202,6 +232,9 @@ def main() -> None:
         if given.releases:
             intervals()
             many_releases(folder)
+            return
+        if given.verify:
+            made_and_verified(folder, plan, [given.people // 10, given.people])
             return
         young = Trial.create(folder / "young.db", name="young", **plan)
         enrol(young, 0, YOUNG)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bestarm.errors import InputError
+from bestarm.policy import intervals
 from bestarm.policy.intervals import (
     Batch,
     confidence_interval,
@@ -106,3 +108,29 @@ def test_what_is_asked_must_make_sense() -> None:
         confidence_interval(zcdp_law(1.0), [(3, 1.0)], 0.1, tilted=False)
     low, high = confidence_interval(zcdp_law(1.0, 20), [(300, 100.5)], 0.1)
     assert 0.2 < low < 0.335 < high < 0.5
+
+
+def test_bets_that_are_kept_are_those_that_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was asked before, of other sizes, laws and levels, an interval is the same to the last bit."""
+    kept: dict[Any, Any] = {}
+    monkeypatch.setattr(intervals, "_KEPT", kept)
+    rng = np.random.default_rng(3)
+    questions = []
+    for law in (pure_law(1.0, 20), pure_law(0.1, 20), zcdp_law(0.05)):
+        for count in (1, 3, 40):
+            sizes = rng.integers(1, 60, count).tolist()
+            questions.append((law, [(n, float(rng.binomial(n, 0.4))) for n in sizes]))
+    fresh = []
+    for law, batches in questions:
+        kept.clear()
+        fresh.append(confidence_interval(law, batches, 0.05, tilted=True))
+    again = [confidence_interval(law, batches, 0.05, tilted=True) for law, batches in questions * 2]
+    assert again == fresh * 2
+    assert kept
+    kept.clear()
+    monkeypatch.setattr(intervals, "MOST_KEPT", 10)
+    assert [confidence_interval(law, batches, 0.05, tilted=True) for law, batches in questions] == fresh
+    assert sum(map(len, kept.values())) <= 60
+    monkeypatch.setattr(intervals, "tilts_for", None)
+    last = questions[-1]
+    assert confidence_interval(*last, 0.05, tilted=True) == fresh[-1], "not looked for again"

@@ -8,12 +8,22 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import uvicorn
+from fastapi import FastAPI
+
 from bestarm.service.access import Access, Kind, Role
+from bestarm.service.patience import Limits
+from bestarm.service.server import configured
 from bestarm.storage import open_store
+
+LONG_ENOUGH = 30.0
 
 
 def free_port() -> int:
@@ -21,6 +31,23 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextmanager
+def in_a_thread(app: FastAPI, limits: Limits | None = None) -> Iterator[uvicorn.Server]:
+    """The application served as `bestarm serve` does, in a thread of ours, so that tests reach inside."""
+    server = uvicorn.Server(configured(app, "127.0.0.1", free_port(), limits=limits))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    deadline = time.monotonic() + LONG_ENOUGH
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    yield server
+    server.should_exit = True
+    thread.join(LONG_ENOUGH)
+    assert not thread.is_alive()
 
 
 class Server:

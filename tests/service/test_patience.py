@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
-import uvicorn
 
 from bestarm.service import create_app
-from bestarm.service.patience import Limits, Together
-from bestarm.service.server import configured
-from tests.service.running import free_port
+from bestarm.service.patience import Limits
+from bestarm.service.short_way import Together
+from tests.service.running import in_a_thread
 
 SHORT = Limits(headers=0.4, body=0.4, answer=0.4, connections=4)
 LONG_ENOUGH = 30.0
@@ -32,19 +30,8 @@ HALF_A_BODY = b"POST /api/v1/bounds HTTP/1.1\r\nHost: here\r\nContent-Length: 50
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[int]:
     """A server in a thread of ours, with little patience."""
-    config = configured(create_app(tmp_path / "trials.db"), "127.0.0.1", free_port(), limits=SHORT)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    deadline = time.monotonic() + LONG_ENOUGH
-    while not server.started:
-        assert thread.is_alive()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    yield config.port
-    server.should_exit = True
-    thread.join(LONG_ENOUGH)
-    assert not thread.is_alive()
+    with in_a_thread(create_app(tmp_path / "trials.db"), SHORT) as server:
+        yield server.config.port
 
 
 @contextlib.contextmanager

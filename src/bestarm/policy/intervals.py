@@ -37,6 +37,8 @@ TRISECTIONS: Final = 40
 """Steps of the search for a tilt: found but for a 10^-7th of its range."""
 MOST_HEIGHT: Final = 1e6
 """Stands for the root of infinite evidence."""
+MOST_KEPT: Final = 20_000
+"""Sizes whose bets are kept, a few hundred bytes each; beyond that all are found anew."""
 NARROW: Final = 2.0**-30
 """An end is not looked for more closely than this."""
 
@@ -89,8 +91,8 @@ def tilted_evidence(law: Law, batches: Sequence[Batch]) -> Callable[[float, bool
     levels = np.arange(finest_level(law, batches) + 4, dtype=np.float64)
     weights = np.array([log_weight(int(level)) for level in levels])
     sizes, values = _columns(batches)
-    tilts = tilts_for(law, sizes, 6.0 / 2.0**levels)
-    won, cost = tilts @ values, log_mgfs(law, tilts).sum(axis=1)
+    tilts, costs = _bets(law, sizes, levels.size)
+    won, cost = tilts @ values, costs.sum(axis=1)
 
     def evidence(m: float, above: bool) -> float:
         side = 1.0 if above else -1.0
@@ -98,6 +100,26 @@ def tilted_evidence(law: Law, batches: Sequence[Batch]) -> Callable[[float, bool
         return _log_sum(weights + side * won - expected - cost)
 
     return evidence
+
+
+def _bets(law: Law, sizes: FloatArray, levels: int) -> tuple[FloatArray, FloatArray]:
+    # The tilt of every level and batch, and what it costs. Both follow from the batch's size alone, so those that were
+    # found once are kept: to find them takes nine tenths of an interval's time.
+    kept, wanted = _KEPT.setdefault((law, levels), {}), sizes.tolist()
+    new = [size for size in dict.fromkeys(wanted) if size not in kept]
+    if new:
+        if sum(map(len, _KEPT.values())) + len(new) > MOST_KEPT:
+            _KEPT.clear()
+            kept, new = _KEPT.setdefault((law, levels), {}), list(dict.fromkeys(wanted))
+        tilts = tilts_for(law, np.array(new), 6.0 / 2.0 ** np.arange(levels, dtype=np.float64))
+        by_size = np.stack([tilts, log_mgfs(law, tilts)]).transpose(2, 0, 1).copy()
+        kept.update(zip(new, by_size, strict=True))
+    tilts, costs = np.stack([kept[size] for size in wanted], axis=-1)
+    return tilts, costs
+
+
+_KEPT: dict[tuple[Law, int], dict[float, FloatArray]] = {}
+"""For a law and so many levels: tilts and costs of a batch by its size."""
 
 
 def tilts_for(law: Law, sizes: FloatArray, targets: FloatArray) -> FloatArray:

@@ -10,11 +10,12 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, cast
 
 import sqlalchemy as sa
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from bestarm.errors import InputError
 from bestarm.storage.contract import Store
@@ -83,6 +84,7 @@ class Access:
         self._store = store
         self._clock = clock
         self._answered = -TRUSTED_SECONDS
+        self._queries: dict[int, SQLCompiler] = {}
 
     def try_store(self) -> None:
         """Raise OperationError unless the store answers. Anybody may ask, so a good answer holds for a second."""
@@ -117,12 +119,24 @@ class Access:
         hashes = {_hashed(secret): secret for secret in secrets if PREFIXES.get(secret[:4], "link") != "link"}
         if not hashes:
             return found
-        with self._store.transaction() as connection:
-            for row in connection.execute(FOUND, {"hashes": list(hashes), "now": self._now()}):
-                secret = hashes[row.secret_hash]
-                if PREFIXES[secret[:4]] == row.kind:
-                    found[secret] = _grant(row)
+        for secret_hash, *row in self._store.rows(*self._asked(list(hashes))):
+            secret, grant = hashes[secret_hash], Grant(*row)
+            if PREFIXES[secret[:4]] == grant.kind:
+                found[secret] = grant
         return found
+
+    def _asked(self, hashes: list[str]) -> tuple[str, Any]:
+        # The statement as the driver takes it, and its parameters. To put it together takes longer than to run it, so
+        # it is kept: for one, two, four, ... secrets, the last of which may be named several times.
+        count = 1 << (len(hashes) - 1).bit_length()
+        query = self._queries.get(count)
+        if query is None:
+            compiled = found_by(count).compile(dialect=self._store.engine.dialect)
+            query = self._queries[count] = compiled
+        named = {f"hash_{place}": hashes[min(place, len(hashes) - 1)] for place in range(count)}
+        given = query.construct_params(named | {"now": self._now()})
+        order = query.positiontup
+        return str(query), given if order is None else tuple(given[name] for name in order)
 
     def sign_in(self, secret: str) -> tuple[str, Grant] | None:
         """A session for a token, or for a one-time link, which is used up by this; None if neither is good."""
@@ -203,20 +217,17 @@ def _alive(rows: Any, now: Any) -> sa.ColumnElement[bool]:
     return sa.and_(rows.c.ended_at.is_(None), in_time)
 
 
-def _query() -> sa.Select[Any]:
-    # Made once: to put it together takes longer than to run it.
+def found_by(count: int) -> sa.Select[Any]:
+    """The grants of so many hashes that are good now, each behind its hash: the fields of `Grant`, in their order."""
     above = table.alias("above")
     now: sa.BindParameter[int] = sa.bindparam("now")
+    hashes: list[sa.BindParameter[str]] = [sa.bindparam(f"hash_{place}") for place in range(count)]
     return (
-        sa.select(table)
+        sa.select(table.c.secret_hash, *(table.c[one.name] for one in fields(Grant)))
         .outerjoin(above, table.c.parent == above.c.id)
-        .where(table.c.secret_hash.in_(sa.bindparam("hashes", expanding=True)), _alive(table, now))
+        .where(sa.or_(*(table.c.secret_hash == one for one in hashes)), _alive(table, now))
         .where(sa.or_(above.c.id.is_(None), above.c.kind == "link", _alive(above, now)))
     )
-
-
-FOUND: Final = _query()
-"""The grants with these hashes that are good now."""
 
 
 def csrf_token(session_secret: str) -> str:

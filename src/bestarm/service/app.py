@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from bestarm.service.pages.trial import KeptPages
 from bestarm.service.plans import Planner
 from bestarm.service.problems import Problem, Refusal, problem_response, refusal_of
 from bestarm.service.sending import Sender
+from bestarm.service.short_way import Counter
 from bestarm.service.trials import Trials
 from bestarm.service.window import Window
 from bestarm.storage import open_store
@@ -95,6 +97,7 @@ def create_app(
     app.state.planner = plans
     app.state.metrics = metrics
     app.state.kept_pages = KeptPages()
+    app.state.counter = Counter(trials, partial(_problem, trials), None if metrics is None else metrics.note)
     app.add_middleware(Window, trials=trials, refuse=_refuse)
     app.add_middleware(Outermost, refuse=_refused, note=_noted(metrics))
     for kind in (BestArmError, Refusal, RequestValidationError, HTTPException):
@@ -127,16 +130,24 @@ async def _keep(metrics: Metrics) -> None:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    if isinstance(error, NoSuchTrial):
-        # Deleted by another server, and perhaps created anew: what is kept of it here is no longer so.
-        request.app.state.trials.forget()
-    refusal = refusal_of(error)
-    failure = failure_of(error)
-    if failure is not None:
-        log.error("the store: %s", failure.name)
+    refusal = _refusal(request.app.state.trials, error)
     if refusal.status == 405:
         refusal.headers["Allow"] = ", ".join(_allowed(request))
     return _refused(request, refusal)
+
+
+def _refusal(trials: Trials, error: Exception) -> Refusal:
+    if isinstance(error, NoSuchTrial):
+        # Deleted by another server, and perhaps created anew: what is kept of it here is no longer so.
+        trials.forget()
+    failure = failure_of(error)
+    if failure is not None:
+        log.error("the store: %s", failure.name)
+    return refusal_of(error)
+
+
+def _problem(trials: Trials, error: Exception) -> Response:
+    return problem_response(_refusal(trials, error))
 
 
 def _allowed(request: Request) -> list[str]:

@@ -10,6 +10,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -72,23 +73,34 @@ class Outermost:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = _dress(list(message.get("headers", [])))
+                message["headers"] = dress(list(message.get("headers", [])))
             await send(message)
 
         try:
             await self._app(scope, limited, dressed)
         except Exception as error:
-            log.error("%s at %s", type(error).__name__, _place(error))
+            log_failed(error)
             if status == 0:
                 await self._refuse(Request(scope), refusal_of(error))(scope, receive, dressed)
         finally:
             spent = time.perf_counter() - began
-            log.info("%s %s %d %.1f ms", scope["method"], _served(scope), status, 1000 * spent)
+            log.info(line_of(scope["method"], _served(scope), status, spent))
             if self._note is not None:
                 self._note(scope, status, spent)
 
 
-def _dress(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def line_of(method: str, served: str, status: int, seconds: float) -> str:
+    """The line of a request in the log."""
+    return f"{method} {served} {status} {1000 * seconds:.1f} ms"
+
+
+def log_failed(error: BaseException) -> None:
+    """The line of an error that nobody foresaw: its kind and its place."""
+    log.error("%s at %s", type(error).__name__, _place(error))
+
+
+def dress(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer with those that every answer has."""
     present = {name.lower() for name, _ in headers}
     return headers + [header for header in DRESS if header[0] not in present]
 
@@ -97,6 +109,12 @@ def _served(scope: Scope) -> str:
     endpoint: Any = scope.get("endpoint")
     if not hasattr(endpoint, "__name__"):
         return "files" if scope["path"].startswith("/static/") else "nothing"
+    return name_of(endpoint)
+
+
+@lru_cache(maxsize=256)
+def name_of(endpoint: Callable[..., Any]) -> str:
+    """The function that serves a request, as the log names it."""
     return f"{endpoint.__module__.removeprefix('bestarm.service.')}.{endpoint.__name__}"
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from bestarm.service.short_way import Counter, ShortWay
 
 
 @dataclass(frozen=True)
@@ -38,45 +38,10 @@ FULL: Final = (
 )
 
 
-class Together:
-    """A transport that sends the head of an answer together with what follows it: one call of the system, not two.
+def protocol_within(limits: Limits, counter: Counter | None = None) -> type[asyncio.Protocol]:
+    """uvicorn's protocol with these limits, and with the short way to this counter."""
 
-    Each call lets go of the interpreter, which a trial's writer at work then keeps for a while.
-    """
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._held = b""
-
-    def write(self, data: bytes) -> None:
-        """Send this with what is held, or hold it: for what is written next, or until the loop's next turn."""
-        if self._held:
-            data, self._held = self._held + data, b""
-            self._transport.write(data)
-        elif data:
-            self._held = data
-            self._loop.call_soon(self.flush)
-
-    def flush(self) -> None:
-        """Send what is held."""
-        if self._held:
-            data, self._held = self._held, b""
-            self._transport.write(data)
-
-    def close(self) -> None:
-        """Send what is held, and close."""
-        self.flush()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
-    """uvicorn's protocol with these limits."""
-
-    class Patient(HttpToolsProtocol):
+    class Patient(ShortWay):
         """One connection that is closed when a request does not arrive in time, or an answer is not taken."""
 
         _deadline: asyncio.TimerHandle | None = None
@@ -93,7 +58,6 @@ def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """Let it in if there is room."""
             super().connection_made(transport)
-            self.transport = cast(asyncio.Transport, Together(transport, self.loop))
             transport.set_write_buffer_limits(high=0)  # so that we hear of every byte that has to wait
             if len(self.connections) > limits.connections:
                 transport.write(FULL)
@@ -175,4 +139,5 @@ def protocol_within(limits: Limits) -> type[asyncio.Protocol]:
             if awaited is not None:
                 self._deadline = self.loop.call_later(awaited[1], self.transport.close)
 
+    Patient.counter = counter
     return Patient

@@ -28,10 +28,24 @@ from bestarm.service.workers import Workers
 from bestarm.storage import open_store
 from bestarm.storage.postgres import PostgresStore
 
+
+class EachLine(logging.Formatter):
+    """Begins each line of a message with the time and the level: what a crowd was answered is written in one go."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The message, line by line."""
+        begin = f"{record.asctime} {record.levelname} "
+        return begin + record.message.replace("\n", f"\n{begin}")
+
+    def usesTime(self) -> bool:
+        """Yes."""
+        return True
+
+
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(message)s"}},
+    "formatters": {"plain": {"()": EachLine}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "loggers": {
         "bestarm.service": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
@@ -46,6 +60,11 @@ log = logging.getLogger("bestarm.service")
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread may compute while another one waits. Whoever sends an answer waits so long each time a trial's
 writer is at work; with Python's own five milliseconds a crowd is served half as fast."""
+
+
+GARBAGE_AFTER: Final = 20_000
+"""New objects after which they are searched for garbage. Hardly any is found: what a request leaves behind goes at
+once. With Python's own 700 the search takes an eighth of what a crowd takes the processor."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,7 @@ class Setup:
         # tenth of a second each time, in which nobody is answered.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])
         return app
 
 
@@ -130,7 +150,7 @@ def configured(
         app,
         host=host,
         port=port,
-        http=protocol_within(limits or Limits()),
+        http=protocol_within(limits or Limits(), app.state.counter),
         ws="none",
         log_config=LOGGING,
         access_log=False,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -27,25 +27,21 @@ IDLE: Final = 30.0
 
 Make = Callable[[Trial, Grant | None], Request[Any]]
 """The request of whoever holds this grant; raises the refusal if there is none, or it does not suffice."""
+Done = Callable[[Any, Exception | None], None]
+"""Gets the answer, or the error that there is instead of one; called on the loop that the request came in on."""
 
 
-@dataclass(frozen=True)
 class Turn:
-    """One request that waits to be heard."""
+    """One request that waits to be heard, and then what it is answered with."""
 
-    secret: str
-    """The token it came with."""
-    make: Make
-    answered: asyncio.Future[Any]
+    __slots__ = ("answer", "done", "error", "loop", "make", "secret")
 
-
-@dataclass
-class Outcome:
-    """What a turn is answered with."""
-
-    turn: Turn
-    answer: Any = None
-    error: BaseException | None = None
+    def __init__(self, secret: str, make: Make, loop: asyncio.AbstractEventLoop, done: Done) -> None:
+        self.secret = secret
+        """The token it came with."""
+        self.make, self.loop, self.done = make, loop, done
+        self.answer: Any = None
+        self.error: Exception | None = None
 
 
 @dataclass
@@ -54,21 +50,45 @@ class Turns:
 
     trial: Trial
     access: Access
+    _coming: list[Turn] = field(default_factory=list)
+    """What came in during this turn of the loop; only the loop touches it."""
     _waiting: deque[Turn] = field(default_factory=deque)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _writer: threading.Thread | None = None
 
     async def take(self, secret: str, make: Make) -> Any:
         """The answer to a request, once what it changed is on disk; or the refusal raised."""
-        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[Any] = loop.create_future()
+
+        def done(answer: Any, error: Exception | None) -> None:
+            if answered.done():  # whoever asked has gone
+                return
+            if error is None:
+                answered.set_result(answer)
+            else:
+                answered.set_exception(error)
+
+        self.put(Turn(secret, make, loop, done))
+        return await answered
+
+    def put(self, turn: Turn) -> None:
+        """Let a request be heard, and its `done` be called. Those that a loop reads in one go come to the writer in one
+        go: it is woken once for all of them, and not while the others are still being read."""
         with self._changed:
-            self._waiting.append(Turn(secret, make, answered))
+            if not self._coming:
+                turn.loop.call_soon(self._hand_over)
+            self._coming.append(turn)
+
+    def _hand_over(self) -> None:
+        with self._changed:
+            self._waiting.extend(self._coming)
+            self._coming.clear()
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write, name="turns", daemon=True)
                 self._writer.start()
-            elif len(self._waiting) == 1:
+            else:
                 self._changed.notify()
-        return await answered
 
     def _write(self) -> None:
         while True:
@@ -79,47 +99,42 @@ class Turns:
                     self._writer = None
                     return
                 together = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
-            _answer(self._heard(together))
+            self._hear(together)
+            _answer(together)
 
-    def _heard(self, together: list[Turn]) -> list[Outcome]:
-        outcomes = [Outcome(turn) for turn in together]
+    def _hear(self, together: list[Turn]) -> None:
         try:
             grants = self.access.find_all({turn.secret for turn in together})
-            admitted: list[tuple[Outcome, Request[Any]]] = []
-            for outcome in outcomes:
+            admitted: list[Turn] = []
+            requests: list[Request[Any]] = []
+            for turn in together:
                 try:
-                    admitted.append((outcome, outcome.turn.make(self.trial, grants[outcome.turn.secret])))
+                    requests.append(turn.make(self.trial, grants[turn.secret]))
+                    admitted.append(turn)
                 except Exception as error:
-                    outcome.error = error
-            if admitted:
-                replies = self.trial.together([request for _, request in admitted])
-                for (outcome, _), reply in zip(admitted, replies, strict=True):
-                    try:
-                        outcome.answer = reply.get()
-                    except Exception as error:
-                        outcome.error = error
+                    turn.error = error
+            if not admitted:
+                return
+            for turn, reply in zip(admitted, self.trial.together(requests), strict=True):
+                try:
+                    turn.answer = reply.get()
+                except Exception as error:
+                    turn.error = error
         except Exception as error:
-            for outcome in outcomes:
-                outcome.error = outcome.error or error
-        return outcomes
+            for turn in together:
+                turn.error = turn.error or error
 
 
-def _answer(outcomes: Iterable[Outcome]) -> None:
+def _answer(together: list[Turn]) -> None:
     # One wake-up for all who waited on the same loop.
-    waiting: dict[asyncio.AbstractEventLoop, list[Outcome]] = {}
-    for outcome in outcomes:
-        waiting.setdefault(outcome.turn.answered.get_loop(), []).append(outcome)
+    waiting: dict[asyncio.AbstractEventLoop, list[Turn]] = {}
+    for turn in together:
+        waiting.setdefault(turn.loop, []).append(turn)
     for loop, some in waiting.items():
         with suppress(RuntimeError):  # a loop that has ended has nobody left who waits
             loop.call_soon_threadsafe(_tell, some)
 
 
-def _tell(outcomes: list[Outcome]) -> None:
-    for outcome in outcomes:
-        answered = outcome.turn.answered
-        if answered.done():  # whoever asked has gone
-            continue
-        if outcome.error is None:
-            answered.set_result(outcome.answer)
-        else:
-            answered.set_exception(outcome.error)
+def _tell(together: list[Turn]) -> None:
+    for turn in together:
+        turn.done(turn.answer, turn.error)

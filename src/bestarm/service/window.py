@@ -3,14 +3,15 @@
 It does what the routes `ask` and `tell` of `bestarm.service.api.trials` do, without what a web framework does around
 them: it reads the body, checks it with the same schema, and takes a turn at the trial's writer (`turns`). Whatever is
 out of the ordinary (a body that is no such request, a trial that was not opened yet) is left to the routes, which know
-what to say of it.
+what to say of it. What a request is and how it is answered is said here once (`Kind`), for the application under any
+server (`Window`) and for the connections of our own (`short_way`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
@@ -27,6 +28,7 @@ from bestarm.service.api.trials import ask, tell
 from bestarm.service.guard import good_token, trial_reached
 from bestarm.service.problems import Refusal
 from bestarm.service.trials import Trials, checked_outcome, recording
+from bestarm.service.turns import Make
 from bestarm.trial.answers import Asked
 from bestarm.trial.transactions import Request
 from bestarm.trial.trial import Trial
@@ -34,6 +36,8 @@ from bestarm.trial.trial import Trial
 PREFIX: Final = "/api/v1"
 ADDRESS: Final = re.compile(rf"{PREFIX}/trials/([^/]{{1,100}})/(ask|tell)")
 JSON: Final = (b"content-type", b"application/json")
+SAYING: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+"""As the framework writes answers."""
 
 Refuse = Callable[[HTTPRequest, Exception], Coroutine[Any, Any, Response]]
 
@@ -47,6 +51,25 @@ class Kind:
     body: type[schemas.Ask] | type[schemas.Tell]
     request: Callable[[Trial, Grant, Any], Request[Any]]
     answer: Callable[[Any], dict[str, Any]]
+
+    def read(self, text: bytes) -> Make | None:
+        """The request that a body is, for whoever may make it; None for whatever the routes have to say something
+        about."""
+        try:
+            body = self.body.model_validate(json.loads(text))
+        except (ValidationError, ValueError, RecursionError):
+            return None
+
+        def make(trial: Trial, grant: Grant | None) -> Request[Any]:
+            holder = good_token(grant)
+            trial_reached(holder, trial.name, "operator")
+            return self.request(trial, holder, body)
+
+        return make
+
+    def said(self, answer: Any) -> bytes:
+        """The body of the answer."""
+        return SAYING.encode(self.answer(answer)).encode()
 
 
 def _asking(trial: Trial, holder: Grant, body: schemas.Ask) -> Request[Any]:
@@ -87,32 +110,23 @@ class Window:
             return
         kind, turns = KINDS[found[2]], self._trials.turns(found[1])
         heard: list[Message] = []
-        body = None if turns is None else await _read(kind, scope, receive, heard)
-        if turns is None or body is None:
+        make = None if turns is None or JSON not in scope["headers"] else await _read(kind, receive, heard)
+        if turns is None or make is None:
             await self._app(scope, _once_more(heard, receive), send)
             return
         scope["route"], scope["endpoint"] = kind.route, kind.endpoint
-
-        def make(trial: Trial, grant: Grant | None) -> Request[Any]:
-            holder = good_token(grant)
-            trial_reached(holder, trial.name, "operator")
-            return kind.request(trial, holder, body)
-
         try:
-            answer = kind.answer(await turns.take(_secret(scope), make))
+            answer = await turns.take(secret_in(scope["headers"]), make)
         except (BestArmError, Refusal) as error:
             await (await self._refuse(HTTPRequest(scope), error))(scope, receive, send)
             return
-        said = json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        headers = [(b"content-length", str(len(said)).encode()), JSON]
+        said = kind.said(answer)
+        headers = [(b"content-length", b"%d" % len(said)), JSON]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": said})
 
 
-async def _read(kind: Kind, scope: Scope, receive: Receive, heard: list[Message]) -> Any:
-    # The body, if it is one: None for whatever the routes have to say something about.
-    if JSON not in scope["headers"]:
-        return None
+async def _read(kind: Kind, receive: Receive, heard: list[Message]) -> Make | None:
     text = b""
     while True:
         message = await receive()
@@ -121,11 +135,7 @@ async def _read(kind: Kind, scope: Scope, receive: Receive, heard: list[Message]
             return None
         text += message.get("body", b"")
         if not message.get("more_body", False):
-            break
-    try:
-        return kind.body.model_validate(json.loads(text))
-    except (ValidationError, ValueError, RecursionError):
-        return None
+            return kind.read(text)
 
 
 def _once_more(heard: list[Message], receive: Receive) -> Receive:
@@ -139,8 +149,9 @@ def _once_more(heard: list[Message], receive: Receive) -> Receive:
     return repeated
 
 
-def _secret(scope: Scope) -> str:
-    for name, value in scope["headers"]:
+def secret_in(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The token that a request came with; nothing if it came with none."""
+    for name, value in headers:
         if name == b"authorization":
             scheme, _, secret = value.decode("latin-1").partition(" ")
             return secret.strip() if scheme.lower() == "bearer" else ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, ClassVar, Final
 
@@ -131,9 +131,14 @@ class SQLStore(Store):
         return Block(self, begin, hold)
 
     def _begun(self, begin: str, hold: str | None) -> tuple[Any, Link]:
+        pooled, link, _ = self._asked(lambda link: link.begin(begin, hold))
+        return pooled, link
+
+    def _asked(self, ask: Callable[[Link], Any]) -> tuple[Any, Link, Any]:
+        # A connection, and what it answered to the first thing that was asked of it.
         pooled, link = self._connection()
         try:
-            link.begin(begin, hold)
+            return pooled, link, ask(link)
         except self.driver.Error as error:
             if not self._gone(error):
                 self._let_go(pooled, link)
@@ -142,8 +147,7 @@ class SQLStore(Store):
             pooled.invalidate()
             self.engine.dispose()
             pooled, link = self._connection()
-            link.begin(begin, hold)
-        return pooled, link
+            return pooled, link, ask(link)
 
     def _connection(self) -> tuple[Any, Link]:
         # One that the last block left, if the pool it came from is still in use: to fetch it there takes longer than
@@ -246,6 +250,17 @@ class SQLStore(Store):
                 connection.commit()
         except SQLAlchemyError as error:
             raise OperationError("The store could not be used.") from error
+
+    def rows(self, statement: str, parameters: Any) -> list[tuple[Any, ...]]:
+        """What a query finds in such tables, said as the driver takes it. For what is asked very often: the query is
+        its whole transaction, so that none is begun and ended."""
+        try:
+            pooled, link, found = self._asked(lambda link: link.execute(statement, parameters).fetchall())
+        except Exception as error:
+            self._say(error)
+            raise
+        self._let_go(pooled, link)
+        return list(found)
 
     def _wake(self, connection: sa.Connection) -> None:
         """Exchange a connection that broke while it was idle."""

@@ -1,20 +1,29 @@
 """What was released, in public numbers, and what follows from it alone: read once and worked out once a release.
 
 A release never changes, so a look at a trial costs the same after a thousand of them as after ten: whoever looks again
-reads the stages that were released since, and only then are intervals worked out anew.
+reads the stages that were released since, and only then are intervals worked out anew. Whoever looks for the first time
+reads all of them, in two statements.
 """
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterator, Mapping
 from copy import copy
-from typing import Any
+from typing import Any, Final, TypeAlias
 
+from bestarm.design import Design
 from bestarm.policy.sample_ratio import CoinWatch, SampleRatio, StageCounts
-from bestarm.storage.contract import Stage
+from bestarm.storage.contract import Reading, Stage, Tally
 from bestarm.trial.comparisons import Difference, StageFigures, differences_of
 from bestarm.trial.estimates import GrowingEstimates
 from bestarm.trial.fold import Fold
 from bestarm.trial.public import Estimate, Released, release_of
+
+SEVERAL: Final = 20
+"""More stages than this are read at once."""
+Tallies: TypeAlias = Mapping[int, Tally]
+"""The people of a stage, by arm."""
 
 
 class History:
@@ -23,6 +32,8 @@ class History:
     def __init__(self) -> None:
         self.releases: list[Released] = []
         self._plain: list[dict[str, Any]] = []
+        self._copied: tuple[int, bytes] = (0, pickle.dumps([]))
+        """So many of them, in a form of which copies are quickly made."""
         self._figures: list[StageFigures] = []
         self._last: tuple[int, list[int] | None] | None = None
         self._coins = CoinWatch()
@@ -39,12 +50,10 @@ class History:
 
     def read(self, fold: Fold) -> None:
         """Read the stages that were released since."""
-        for position in range(len(self._figures), fold.book.released):
-            stage = fold.stage_at(position)
-            figures = figures_of(fold, stage)
+        for stage, tallies in released_since(fold, len(self._figures)):
+            figures = figures_of(fold, stage, tallies)
             found = released(fold, stage, figures)
             self.releases += found
-            self._plain += [release_of(fold.rules.design, one).to_json() for one in found]
             self._figures.append(figures)
             self._last = (stage.number, stage.releases)
             self._estimates = self._estimates or GrowingEstimates(fold.rules.design)
@@ -53,12 +62,13 @@ class History:
             if fold.course.foreseen:
                 self._coins.add(StageCounts(figures.weights, figures.sizes))
 
-    def plain(self, count: int) -> list[dict[str, Any]]:
+    def plain(self, design: Design, count: int) -> list[dict[str, Any]]:
         """The first releases as plain data, which is the caller's own."""
-        return [
-            {key: list(value) if type(value) is list else value for key, value in one.items()}
-            for one in self._plain[:count]
-        ]
+        if self._copied[0] != count:
+            self._plain += [release_of(design, one).to_json() for one in self.releases[len(self._plain) :]]
+            self._copied = (count, pickle.dumps(self._plain[:count], pickle.HIGHEST_PROTOCOL))
+        found: list[dict[str, Any]] = pickle.loads(self._copied[1])
+        return found
 
     def estimates(self, fold: Fold) -> list[Estimate]:
         """Every arm's mean and its interval."""
@@ -82,11 +92,31 @@ class History:
         return watch.result()
 
 
-def figures_of(fold: Fold, stage: Stage) -> StageFigures:
+def released_since(fold: Fold, first: int) -> Iterator[tuple[Stage, Tallies]]:
+    """The stages from this place in the order of release on, each with its arms' people. Many are read at once."""
+    last, books = fold.book.released, fold.books
+    if last - first <= SEVERAL or not isinstance(books, Reading):
+        for position in range(first, last):
+            stage = fold.stage_at(position)
+            yield stage, {arm: fold.tally_of(stage.number, arm) for arm in stage.arms}
+        return
+    tallies: dict[int, dict[int, Tally]] = {}
+    for tally in books.tallies():
+        tallies.setdefault(tally.stage, {})[tally.arm] = tally
+    stages = {stage.position: stage for stage in books.stages()}
+    for position in range(first, last):
+        stage = stages.get(position) or fold.stage_at(position)  # which says what is wrong
+        yield stage, tallies.get(stage.number, {})
+
+
+def figures_of(fold: Fold, stage: Stage, tallies: Tallies) -> StageFigures:
     """A released stage in public numbers."""
     values = [value / fold.rules.grid for value in stage.releases or []]
-    sizes, voids = fold.sizes(stage), tuple(fold.voids(stage))
-    return StageFigures(stage.weights, sizes, stage.champion, stage.difference, values, voids)
+    sizes, voids = [0] * len(stage.weights), [0] * len(stage.weights)
+    for arm, tally in tallies.items():
+        if 0 <= arm < len(sizes) and stage.weights[arm] > 0:  # somebody may have changed the books
+            sizes[arm], voids[arm] = tally.assigned, tally.voided
+    return StageFigures(stage.weights, sizes, stage.champion, stage.difference, values, tuple(voids))
 
 
 def released(fold: Fold, stage: Stage, figures: StageFigures) -> list[Released]:

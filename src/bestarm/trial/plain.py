@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import types
 from dataclasses import MISSING, Field, fields
-from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from bestarm.errors import InputError
 
@@ -21,8 +21,11 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        found = {key_of(field): plain(getattr(self, field.name)) for field in fields(self)}
-        return found | {name: plain(getattr(self, name)) for name in self.ALSO}
+        found = {}
+        for key, name in _keys_of(type(self)):
+            value = getattr(self, name)
+            found[key] = value if type(value) in AS_IT_IS else plain(value)
+        return found
 
     @classmethod
     def from_json(cls, data: object) -> Self:
@@ -42,6 +45,18 @@ class Answer:
 def key_of(field: Field[Any]) -> str:
     """The field's key in JSON."""
     return str(field.metadata.get("key", field.name))
+
+
+def _keys_of(kind: type[Answer]) -> tuple[tuple[str, str], ...]:
+    # The keys of an answer's JSON, each with the name of what stands there.
+    if kind not in _KEYS:
+        _KEYS[kind] = (*((key_of(field), field.name) for field in fields(kind)), *((name, name) for name in kind.ALSO))
+    return _KEYS[kind]
+
+
+_KEYS: dict[type[Answer], tuple[tuple[str, str], ...]] = {}
+AS_IT_IS: Final = frozenset((str, int, bool, type(None)))
+"""Types that JSON carries as they are."""
 
 
 def types_of(kind: type[Answer]) -> dict[str, Any]:

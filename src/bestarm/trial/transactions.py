@@ -25,7 +25,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from bestarm.errors import BestArmError
 from bestarm.storage.contract import Reading, Store, Writing
@@ -36,6 +36,8 @@ from bestarm.trial.policy_state import KeptState
 Answer = TypeVar("Answer")
 Clock = Callable[[], float]
 """Seconds since 1970."""
+SEVERAL: Final = 20
+"""More people than this, of all requests that are heard together, are looked for at once."""
 
 
 def _as_heard(answer: Any) -> Any:
@@ -50,6 +52,8 @@ class Request(Generic[Answer]):
     """Decides it, inside a transaction."""
     say: Callable[[Any], Answer] = _as_heard
     """Makes the answer of what was decided, once that is on disk; may refuse what is nevertheless kept in the log."""
+    subjects: Sequence[str] = ()
+    """Whose assignments it is going to ask for, by pseudonym."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,9 @@ class Transactions(ABC):
                 desk = self._desk(writing, kept.state)
                 if desk.fold.owed(desk.at) is None:
                     replies = []
+                    subjects = [subject for request in requests for subject in request.subjects]
+                    if len(subjects) > SEVERAL:
+                        writing.foresee(subjects)
                     for request in requests:
                         if replies:  # what went before may have moved the books on
                             desk = self._desk(writing, kept.state)

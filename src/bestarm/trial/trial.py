@@ -45,8 +45,6 @@ from bestarm.trial.views import Looks
 
 STAFF = "staff"
 """Who did it, when nobody says."""
-SEVERAL = 20
-"""More people than this are looked for at once when they are enrolled."""
 
 
 class Trial(Looks, Tabled):
@@ -143,11 +141,9 @@ class Trial(Looks, Tabled):
         stand_ins = [self._stand_in(subject) for subject in subjects_in(subjects)]
 
         def hear(desk: Desk) -> list[Asked]:
-            if len(stand_ins) > SEVERAL:
-                desk.fold.books.foresee(stand_ins)
             return [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins]
 
-        return Request(hear)
+        return Request(hear, subjects=stand_ins)
 
     def tell(
         self,

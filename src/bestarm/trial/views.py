@@ -53,7 +53,7 @@ class Looks(Transactions):
             if self._said is None or self._said[0] is not view:
                 self._said = (view, json.dumps(status_of(view, with_releases=False).to_json()))
             found: dict[str, Any] = json.loads(self._said[1])
-            found["releases"] = self._history.plain(len(view.releases))
+            found["releases"] = self._history.plain(self._rules.design, len(view.releases))
         return found
 
     @contextmanager
