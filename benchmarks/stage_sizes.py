@@ -50,7 +50,8 @@ FIRST: Final = (0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
 def compiled(function: Rule) -> Rule:
     """The same, quicker."""
-    return njit(function)
+    quicker: Rule = njit(function)
+    return quicker
 
 
 class Plan(NamedTuple):
@@ -78,7 +79,7 @@ def laplace_below(x: Any) -> Any:
 def masses(shift: float) -> FloatArray:
     """How likely each value of the release is."""
     edges = np.concatenate([[-np.inf], GRID[:-1] + STEP / 2, [np.inf]])
-    return np.diff(laplace_below(edges - shift))  # type: ignore[no-any-return]
+    return np.diff(laplace_below(edges - shift))
 
 
 def capped() -> FloatArray:
