@@ -71,11 +71,11 @@ class Tuning(NamedTuple):
     """A stage brings an arm's people to at most this multiple."""
     least_growth: float = 0.03
     """A stage brings an arm at least this share of what it has."""
-    blind_noise: float = 0.15
+    blind_noise: float = 0.2
     """A stage that opens while outcomes are awaited has so many people that noise adds this share to chance, ..."""
     blind_most: float = 0.5
     """... but at most this share of all that are enrolled; ..."""
-    blind_loud: float = 0.3
+    blind_loud: float = 0.5
     blind_more: float = 1.5
     """... or so many that it adds this larger share, up to this larger share of all that are enrolled; ..."""
     blind_least: float = 0.12
