@@ -8,7 +8,7 @@ from typing import Any
 
 from bestarm.storage import open_store
 from bestarm.storage.sql import SQLStore
-from bestarm.storage.sql_blocks import Link, Writes
+from bestarm.storage.sql_tables import Link, Writes
 from bestarm.trial.policy_state import TAKEN_AFTER
 from bestarm.trial.trial import Trial
 from tests.trial.people import ChosenNoise, enrol

@@ -101,7 +101,8 @@ class _Unwritable:
         self._usual = usual
 
     def __getattr__(self, name: str) -> Any:
-        return 'UPDATE "nowhere" SET x = 1' if name == "change_trial" else getattr(self._usual, name)
+        refused = name in ("change_trial", "move_heads")
+        return 'UPDATE "nowhere" SET x = 1' if refused else getattr(self._usual, name)
 
 
 def test_what_nobody_foresaw_hits_only_the_one_it_comes_from(store: Store) -> None:

@@ -320,8 +320,9 @@ class Store(ABC):
         """Hold a trial for writing."""
 
     @abstractmethod
-    def reading(self, name: str) -> AbstractContextManager[Reading]:
-        """See a trial at one moment."""
+    def reading(self, name: str, publicly: bool = False) -> AbstractContextManager[Reading]:
+        """See a trial at one moment. With `publicly` what everybody may know of it is right, single people are not to
+        be asked for, and nothing that is done depends on outcomes that came in."""
 
     @abstractmethod
     def close(self) -> None:

@@ -45,18 +45,20 @@ class RowsByKey:
         """The number of the stage at each place in the order of release."""
         self.tallies: dict[tuple[int, int], Tally] = {}
         self.subjects: dict[str, set[int]] = {}
-        """Assignments that a subject got in this block; it may have lost one since."""
+        """Assignments of each subject among these rows; it may have lost one since."""
 
     def holds(self) -> bool:
         """Whether any row is here."""
         return bool(self.assignments or self.stages or self.tallies)
 
     def enter(self, other: RowsByKey) -> None:
-        """Take over these rows, but not who got them."""
+        """Take over these rows."""
         self.assignments.update(other.assignments)
         self.tallies.update(other.tallies)
         self.stages.update(other.stages)
         self.positions.update(other.positions)
+        for subject, numbers in other.subjects.items():
+            self.subjects.setdefault(subject, set()).update(numbers)
 
 
 @dataclass
@@ -73,16 +75,30 @@ class Known:
     public_seq: int
     public_head: str
     book: Book
+    books_seq: int = 0
+    """The event that the rows in the store stand at."""
+    joins_seq: int = 0
+    """The last one at which they were written for a reason that everybody may know."""
+    people_written: int = 0
+    """Assignments among those rows."""
+    behind: RowsByKey = field(default_factory=RowsByKey)
+    """Rows that differ from those in the store, or are not there: events since have changed them."""
     rows: RowsByKey = field(default_factory=RowsByKey)
+    """All rows that are known; those that the store lacks are always among them."""
+
+    def caught_up(self, seq: int, people: int, for_all_to_know: bool) -> None:
+        """The store's rows stand at this event from here on."""
+        self.books_seq, self.people_written = seq, people
+        if for_all_to_know:
+            self.joins_seq = seq
+        self.behind = RowsByKey()
 
     def trim(self) -> None:
         """Forget rows, if there are many: nothing in memory grows with the trial."""
-        if len(self.rows.assignments) > MOST_KEPT:
-            self.rows.assignments.clear()
-        if len(self.rows.tallies) > MOST_KEPT or len(self.rows.stages) > MOST_KEPT:
-            self.rows.stages.clear()
-            self.rows.positions.clear()
-            self.rows.tallies.clear()
+        rows = self.rows
+        if max(len(rows.assignments), len(rows.tallies), len(rows.stages)) > MOST_KEPT:
+            self.rows = RowsByKey()
+            self.rows.enter(self.behind)
 
 
 class Attempt(AbstractContextManager[None]):
@@ -119,6 +135,7 @@ class Drafting(Writing):
         self.seq, self.head = known.seq, known.head
         self.public_seq, self.public_head = known.public_seq, known.public_head
         self.book = known.book
+        self.people_before = known.book.people
         self.known = known
         self.changed = RowsByKey()
         """What the parts that succeeded have changed."""
@@ -169,10 +186,13 @@ class Drafting(Writing):
         foreseen = self._foreseen.get(subject)
         if foreseen is None:
             foreseen = self._read_held(subject)
-        here, now = self.changed.subjects.get(subject), self._saved.subjects.get(subject)
-        if not (foreseen or here or now):
+        numbers: set[int] = set()
+        for rows_here in (self.known.behind, self.changed, self._saved):
+            if (found := rows_here.subjects.get(subject)) is not None:
+                numbers |= found
+        if not (foreseen or numbers):
             return []
-        rows, numbers = self.known.rows.assignments, (here or set()) | (now or set())
+        rows = self.known.rows.assignments
         for one in foreseen:
             rows.setdefault(one.number, one)
             numbers.add(one.number)
@@ -258,8 +278,6 @@ class Drafting(Writing):
             self.known.rows.enter(saved)
             if self.changed.holds():
                 self.changed.enter(saved)
-                for subject, numbers in saved.subjects.items():
-                    self.changed.subjects.setdefault(subject, set()).update(numbers)
             else:
                 self.changed = saved
             self._saved, self._drafts = RowsByKey(), RowsByKey()

@@ -221,7 +221,7 @@ class MemoryStore(Store):
             writing.keep()
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[Reading]:
+    def reading(self, name: str, publicly: bool = False) -> Iterator[Reading]:
         yield MemoryReading(self._found(name))
 
     def _found(self, name: str) -> KeptTrial:

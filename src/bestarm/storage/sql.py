@@ -21,12 +21,14 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from bestarm.errors import InputError, NoSuchTrial, OperationError
+from bestarm.storage.behind import caught_up
 from bestarm.storage.contract import Book, Reading, Store, Writing
 from bestarm.storage.drafts import Known
 from bestarm.storage.events import GENESIS, canonical
 from bestarm.storage.keys import Keys
-from bestarm.storage.sql_blocks import Link, SQLReading, SQLWriting
+from bestarm.storage.sql_blocks import SQLPublicReading, SQLReading, SQLWriting
 from bestarm.storage.sql_statements import Statements, book_from, bytes_from, data_from
+from bestarm.storage.sql_tables import Link, Tables
 
 OF_A_TRIAL = ("state", "tallies", "stages", "assignments", "events")
 """The tables that hold a trial's rows."""
@@ -192,11 +194,9 @@ class SQLStore(Store):
         with self._block(self.begin_writing) as link:
             if link.execute(self.statements.trial, (name,)).fetchone() is not None:
                 raise InputError(taken)
-            heads = (0, GENESIS, 0, GENESIS)
+            heads, books = (0, GENESIS, 0, GENESIS), (canonical(Book().to_json()), 0, 0)
             try:
-                link.execute(
-                    self.statements.add_trial, (name, canonical(design), key, *heads, canonical(Book().to_json()))
-                )
+                link.execute(self.statements.add_trial, (name, canonical(design), key, *heads, *books))
             except self.driver.IntegrityError as error:
                 raise InputError(taken) from error
             writing = SQLWriting(link, self._trial(link, name))
@@ -216,25 +216,28 @@ class SQLStore(Store):
         return WritingBlock(self, name)
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[Reading]:
+    def reading(self, name: str, publicly: bool = False) -> Iterator[Reading]:
         with self._block(self.begin_reading) as link:
-            yield SQLReading(link, self._trial(link, name))
+            known = self._trial(link, name)
+            yield SQLPublicReading(link, known) if publicly else SQLReading(link, known)
 
     def _held(self, link: Link, name: str) -> Known:
         # The trial, nobody else writing it until the transaction ends: from memory if memory is right.
         known = self._kept.pop(name, None)
         if known is not None and (known.row, known.seq, known.head) == link.held:
             return known
-        return self._trial(link, name)
+        known = self._trial(link, name)
+        known.book, known.behind = caught_up(Tables(link, known.row), known)
+        known.rows.enter(known.behind)
+        return known
 
     def _trial(self, link: Link, name: str) -> Known:
         row = link.execute(self.statements.trial, (name,)).fetchone()
         if row is None:
             raise NoSuchTrial(f"There is no trial named {name!r} in {self._place}; `bestarm trial list` names them.")
-        number, _, design, key, seq, head, public_seq, public_head, book = row
-        return Known(
-            number, name, data_from(design), bytes_from(key), seq, head, public_seq, public_head, book_from(book)
-        )
+        number, _, design, key, seq, head, public_seq, public_head, text, books_seq, joins_seq = row
+        heads, book = (seq, head, public_seq, public_head), book_from(text)
+        return Known(number, name, data_from(design), bytes_from(key), *heads, book, books_seq, joins_seq, book.people)
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:

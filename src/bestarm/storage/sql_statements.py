@@ -18,8 +18,9 @@ from bestarm.storage.events import Event, canonical
 
 AT_ONCE: Final = 500
 """Subjects that are looked for in one statement."""
-TRIAL_COLUMNS: Final = ("id", "name", "design", "key", "seq", "head", "public_seq", "public_head", "book")
-HEADS: Final = ("seq", "head", "public_seq", "public_head", "book")
+HEADS: Final = ("seq", "head", "public_seq", "public_head")
+BOOKS: Final = ("book", "books_seq", "joins_seq")
+TRIAL_COLUMNS: Final = ("id", "name", "design", "key", *HEADS, *BOOKS)
 EVENT_COLUMNS: Final = (
     *("seq", "at", "actor", "kind", "body", "secret"),
     *("salt", "hash", "public_seq", "public_hash"),
@@ -64,7 +65,7 @@ class Statements:
         self.state = self._select("state", ("array", "bytes"), ("trial",))
         self.events = self._select("events", EVENT_COLUMNS, ("trial",)) + f' AND "seq" > {mark} ORDER BY "seq"'
         self.assigned_since = (
-            self._select("events", ("body",), ("trial",))
+            self._select("events", ("seq", "body"), ("trial",))
             + f' AND "seq" > {mark} AND "kind" = \'assigned\' ORDER BY "seq"'
         )
         self.all_assignments = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + ' ORDER BY "number"'
@@ -83,7 +84,9 @@ class Statements:
         self.add_stage = self._insert("stages", ("trial", *STAGE_COLUMNS))
         self.put_state = self._put("state", ("trial", "array"), ("bytes",))
         self.put_tally = self._put("tallies", ("trial", "stage", "arm"), TALLY_CHANGES)
-        self.change_trial = self._update("trials", HEADS, ("id",))
+        self.change_trial = self._update("trials", HEADS + BOOKS, ("id",))
+        self.move_heads = self._update("trials", HEADS, ("id",))
+        """What changes of a trial whose books may wait."""
         self.change_assignment = self._update("assignments", OUTCOME, ("trial", "number"))
         self.hand_over = self._update("assignments", ("subject",), ("trial", "number"))
         self.count_stage = self._update("stages", ("people", "resolved"), ("trial", "number"))

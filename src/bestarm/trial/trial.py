@@ -322,7 +322,7 @@ class Trial(Looks, Tabled):
 
     @contextmanager
     def _for_staff(self) -> Iterator[Staff]:
-        with self._seen() as reading:
+        with self._seen(publicly=False) as reading:
             yield Staff(reading, self._books(reading), self._now(reading))
 
     def delete(self) -> None:
