@@ -52,11 +52,15 @@ class RowsByKey:
         return bool(self.assignments or self.stages or self.tallies)
 
     def enter(self, other: RowsByKey) -> None:
-        """Take over these rows."""
+        """Take over these rows, but not whose they are."""
         self.assignments.update(other.assignments)
         self.tallies.update(other.tallies)
         self.stages.update(other.stages)
         self.positions.update(other.positions)
+
+    def enter_all(self, other: RowsByKey) -> None:
+        """Take over these rows, and whose they are."""
+        self.enter(other)
         for subject, numbers in other.subjects.items():
             self.subjects.setdefault(subject, set()).update(numbers)
 
@@ -277,7 +281,7 @@ class Drafting(Writing):
         if saved.holds():
             self.known.rows.enter(saved)
             if self.changed.holds():
-                self.changed.enter(saved)
+                self.changed.enter_all(saved)
             else:
                 self.changed = saved
             self._saved, self._drafts = RowsByKey(), RowsByKey()

@@ -6,6 +6,7 @@ driver; leaving it in peace commits. How a writer gets its turn differs; see `sq
 A trial's books stay in memory from one `writing` block to the next (`drafts.Known`). A block begins by holding the
 trial and reading the number and the hash of its last event; only if they are the ones that memory knows is memory used.
 So whatever another process wrote is seen, and a block whose commit failed leaves nothing behind: its books are dropped.
+Whoever has nothing in memory reads the trial, and enters the events that its tables are behind (`behind`).
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ class SQLStore(Store):
     def _held(self, link: Link, name: str) -> Known:
         # The trial, nobody else writing it until the transaction ends: from memory if memory is right.
         known = self._kept.pop(name, None)
-        if known is not None and (known.row, known.seq, known.head) == link.held:
+        if known is not None and (known.row, known.seq, known.head, known.books_seq) == link.held:
             return known
         known = self._trial(link, name)
         known.book, known.behind = caught_up(Tables(link, known.row), known)

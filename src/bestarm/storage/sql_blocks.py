@@ -186,7 +186,7 @@ class SQLWriting(Drafting, SQLRows):
         if not (self.log or self.changed.holds() or self.arrays or self.layout is not None):
             return
         known = self.known
-        known.behind.enter(self.changed)
+        known.behind.enter_all(self.changed)
         writes: Writes = [(texts.add_event, [(trial, *event_row(event)) for event in self.log])]
         heads = (self.seq, self.head, self.public_seq, self.public_head)
         if may_wait(self):

@@ -51,7 +51,7 @@ class Statements:
         self._mark = mark
         self.names = 'SELECT "name" FROM "trials" ORDER BY "name"'
         self.trial = self._select("trials", TRIAL_COLUMNS, ("name",))
-        self.hold = self._select("trials", ("id", "seq", "head"), ("name",)) + lock
+        self.hold = self._select("trials", ("id", "seq", "head", "books_seq"), ("name",)) + lock
         """The least that has to be read of a trial whose books are in memory."""
         self.assignment = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "number"))
         self.held = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "subject"))

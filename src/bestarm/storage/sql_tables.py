@@ -21,8 +21,9 @@ class Link(ABC):
         self.connection = connection
         self.execute = connection.execute
         self.statements = statements
-        self.held: tuple[int, int, str] | None = None
-        """Of the trial that is held: the store's own number of it, and number and hash of its last event."""
+        self.held: tuple[int, int, str, int] | None = None
+        """Of the trial that is held: the store's own number of it, number and hash of its last event, and the number
+        of the one that its tables stand at."""
 
     def stream(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Rows one after the other, so that they need not fit into memory."""
