@@ -152,6 +152,8 @@ class Drafting(Writing):
         self.layout: dict[str, bytes] | None = None
         self._drafts = RowsByKey()
         self._saved = RowsByKey()
+        self._unaccepted = False
+        """Whether anything was saved since the last part that succeeded."""
         self._foreseen: dict[str, list[Assignment]] = {}
         """Of subjects that were looked for at once: their assignments as the store has them."""
 
@@ -247,6 +249,7 @@ class Drafting(Writing):
             self.handed_over.add(number)
         self._drafts.assignments[number] = self._saved.assignments[number] = assignment
         self._saved.subjects.setdefault(assignment.subject, set()).add(number)
+        self._unaccepted = True
 
     def save_stage(self, stage: Stage) -> None:
         known = self.known.rows.stages.get(stage.number)
@@ -255,10 +258,12 @@ class Drafting(Writing):
         self._drafts.stages[stage.number] = self._saved.stages[stage.number] = stage
         if stage.position is not None:
             self._drafts.positions[stage.position] = self._saved.positions[stage.position] = stage.number
+        self._unaccepted = True
 
     def save_tally(self, tally: Tally) -> None:
         place = (tally.stage, tally.arm)
         self._drafts.tallies[place] = self._saved.tallies[place] = tally
+        self._unaccepted = True
 
     def _enter(self, event: Event) -> None:
         self.log.append(event)
@@ -277,20 +282,20 @@ class Drafting(Writing):
 
     def accept(self) -> None:
         """Let what was saved so far stand: it is known from here on, and written when the block ends."""
-        saved = self._saved
-        if saved.holds():
+        if self._unaccepted:
+            saved = self._saved
             self.known.rows.enter(saved)
             if self.changed.holds():
                 self.changed.enter_all(saved)
             else:
                 self.changed = saved
-            self._saved, self._drafts = RowsByKey(), RowsByKey()
-        elif self._drafts.holds():
+            self._saved, self._unaccepted = RowsByKey(), False
+        if self._drafts.holds():
             self._drafts = RowsByKey()
 
     def forget(self) -> None:
         """Let nothing stand of what was saved since the last part that succeeded."""
-        self._drafts, self._saved = RowsByKey(), RowsByKey()
+        self._drafts, self._saved, self._unaccepted = RowsByKey(), RowsByKey(), False
 
     def settled(self) -> Known:
         """The trial as this block leaves it, for the next one."""

@@ -155,8 +155,8 @@ class SQLWriting(Drafting, SQLRows):
     """A trial held for writing; `flush` writes out what changed."""
 
     def __init__(self, link: Link, known: Known) -> None:
-        SQLRows.__init__(self, link, known)
         Drafting.__init__(self, known)
+        self._tables, self._written = Tables(link, known.row), known.people_written
         self._link = link
         self._id = known.row
         self._opened_before = known.book.opened

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, Literal
 
 from bestarm.design import Design
@@ -88,16 +87,20 @@ class Fold:
         self.turned = False
         """Whether a stage opened, closed or was released."""
         self._winner = UNDECIDED
+        self._course: TrialCourse | None = None
 
     @property
     def book(self) -> Book:
         """The trial-wide numbers."""
         return self.books.book
 
-    @cached_property
+    @property
     def course(self) -> TrialCourse:
         """What drives the policy; whoever only tells needs none."""
-        return self.rules.course(self.state)
+        course = self._course
+        if course is None:
+            course = self._course = self.rules.course(self.state)
+        return course
 
     def recruiting(self) -> FloatArray | None:
         """Each arm's probability to get the next person; None while every arm waits for releases."""

@@ -42,7 +42,7 @@ def _as_heard(answer: Any) -> Any:
     return answer
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Request(Generic[Answer]):
     """Something asked of a trial."""
 
@@ -52,7 +52,7 @@ class Request(Generic[Answer]):
     """Makes the answer of what was decided, once that is on disk; may refuse what is nevertheless kept in the log."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Reply(Generic[Answer]):
     """What became of a request."""
 
