@@ -82,7 +82,7 @@ def test_calls_read_no_log_and_do_not_grow(place: str) -> None:
     reading = [s for calls in (*young, *old) for s in calls if s.startswith("SELECT") and 'FROM "events"' in s]
     assert reading == []
     assert max(map(len, old)) <= max(map(len, young))
-    assert min(map(len, young)) > 4
+    assert min(map(len, young)) == (3 if store.guesses else 9), "what a pair takes when nothing else happens"
     trial.close()
 
 

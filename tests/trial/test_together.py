@@ -38,10 +38,10 @@ def test_a_refused_request_leaves_no_trace_and_its_neighbours_stay(store: Store)
     commits = 0
     usual = store.writing
 
-    def counting(name: str) -> Any:
+    def counting(name: str, guess: bool = False) -> Any:
         nonlocal commits
         commits += 1
-        return usual(name)
+        return usual(name, guess)
 
     store.writing = counting  # type: ignore[method-assign]
     replies = trial.together(

@@ -89,6 +89,12 @@ class Known:
     """Rows that differ from those in the store, or are not there: events since have changed them."""
     rows: RowsByKey = field(default_factory=RowsByKey)
     """All rows that are known; those that the store lacks are always among them."""
+    alone: bool = False
+    """Whether the last block found that nobody else had written."""
+
+    def marks(self) -> tuple[int, int, str, int]:
+        """What the store has to say of the trial for this to be right."""
+        return self.row, self.seq, self.head, self.books_seq
 
     def caught_up(self, seq: int, people: int, for_all_to_know: bool) -> None:
         """The store's rows stand at this event from here on."""

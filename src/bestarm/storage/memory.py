@@ -214,7 +214,7 @@ class MemoryStore(Store):
         del self._trials[name]
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Writing]:
+    def writing(self, name: str, guess: bool = False) -> Iterator[Writing]:
         with self._turn:
             writing = MemoryWriting(self._found(name))
             yield writing

@@ -105,6 +105,7 @@ class PostgresStore(SQLStore):
     statements = Statements("%s", lock=" FOR UPDATE")
     begin_writing = "BEGIN"
     begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    guesses = True
 
     def __init__(self, url: str, create: bool = False) -> None:
         try:

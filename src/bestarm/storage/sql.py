@@ -26,6 +26,7 @@ from bestarm.storage.behind import caught_up
 from bestarm.storage.contract import Book, Reading, Store, Writing
 from bestarm.storage.drafts import Known
 from bestarm.storage.events import GENESIS, canonical
+from bestarm.storage.guessing import GuessedBlock
 from bestarm.storage.keys import Keys
 from bestarm.storage.sql_blocks import SQLPublicReading, SQLReading, SQLWriting
 from bestarm.storage.sql_statements import Statements, book_from, bytes_from, data_from
@@ -105,6 +106,8 @@ class SQLStore(Store):
     statements: ClassVar[Statements]
     begin_writing: ClassVar[str]
     begin_reading: ClassVar[str]
+    guesses: ClassVar[bool] = False
+    """Whether blocks without a lock are worth it: where a statement is a message to a server."""
 
     def __init__(self, engine: sa.Engine, place: str, keys: Keys) -> None:
         self.engine = engine
@@ -213,7 +216,13 @@ class SQLStore(Store):
                 link.execute(self.statements.delete(table, "trial"), (known.row,))
             link.execute(self.statements.delete("trials", "id"), (known.row,))
 
-    def writing(self, name: str) -> AbstractContextManager[Writing]:
+    def writing(self, name: str, guess: bool = False) -> AbstractContextManager[Writing]:
+        if guess and self.guesses and os.getpid() == self._process:
+            known = self._kept.pop(name, None)
+            if known is not None and known.alone:
+                return GuessedBlock(self, known)
+            if known is not None:
+                self._kept[name] = known
         return WritingBlock(self, name)
 
     @contextmanager
@@ -225,7 +234,8 @@ class SQLStore(Store):
     def _held(self, link: Link, name: str) -> Known:
         # The trial, nobody else writing it until the transaction ends: from memory if memory is right.
         known = self._kept.pop(name, None)
-        if known is not None and (known.row, known.seq, known.head, known.books_seq) == link.held:
+        if known is not None and known.marks() == link.held:
+            known.alone = True
             return known
         known = self._trial(link, name)
         known.book, known.behind = caught_up(Tables(link, known.row), known)

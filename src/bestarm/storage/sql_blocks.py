@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from heapq import merge
+from typing import Any
 
 from bestarm.errors import OperationError
 from bestarm.storage.behind import caught_up, for_all_to_know, joined_since, may_wait, over
@@ -179,13 +180,26 @@ class SQLWriting(Drafting, SQLRows):
     def _read_tally(self, stage: int, arm: int) -> Tally | None:
         return self._tables.tally(stage, arm)
 
+    def wrote(self) -> bool:
+        """Whether there is anything to write."""
+        self.accept()
+        return bool(self.log or self.arrays or self.changed.holds()) or self.layout is not None
+
+    def as_one_statement(self, was: tuple[int, int, str, int]) -> tuple[Any, ...] | None:
+        """The parameters of the one statement that writes all of this block, if the trial is what it was; None if it
+        takes more than one."""
+        self.accept()
+        if len(self.log) != 1 or not may_wait(self):
+            return None
+        self.known.behind.enter_all(self.changed)
+        heads = (self.seq, self.head, self.public_seq, self.public_head)
+        return (*heads, self._id, *was[1:3], *event_row(self.log[0]))
+
     def flush(self) -> None:
         """Write what this block did: the log and its heads, and the tables, unless they may wait."""
-        self.accept()
-        texts, trial = self._link.statements, self._id
-        if not (self.log or self.changed.holds() or self.arrays or self.layout is not None):
+        if not self.wrote():
             return
-        known = self.known
+        texts, trial, known = self._link.statements, self._id, self.known
         known.behind.enter_all(self.changed)
         writes: Writes = [(texts.add_event, [(trial, *event_row(event)) for event in self.log])]
         heads = (self.seq, self.head, self.public_seq, self.public_head)

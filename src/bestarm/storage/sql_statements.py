@@ -25,6 +25,8 @@ EVENT_COLUMNS: Final = (
     *("seq", "at", "actor", "kind", "body", "secret"),
     *("salt", "hash", "public_seq", "public_hash"),
 )
+EVENT_TYPES: Final = {"seq": "BIGINT", "at": "BIGINT", "public_seq": "BIGINT", "salt": "BYTEA"}
+"""Of the columns that are no text."""
 ASSIGNMENT_COLUMNS: Final = tuple(f.name for f in fields(Assignment))
 STAGE_COLUMNS: Final = tuple(f.name for f in fields(Stage))
 TALLY_COLUMNS: Final = tuple(f.name for f in fields(Tally))
@@ -51,8 +53,9 @@ class Statements:
         self._mark = mark
         self.names = 'SELECT "name" FROM "trials" ORDER BY "name"'
         self.trial = self._select("trials", TRIAL_COLUMNS, ("name",))
-        self.hold = self._select("trials", ("id", "seq", "head", "books_seq"), ("name",)) + lock
+        self.look = self._select("trials", ("id", "seq", "head", "books_seq"), ("name",))
         """The least that has to be read of a trial whose books are in memory."""
+        self.hold = self.look + lock
         self.assignment = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "number"))
         self.held = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "subject"))
         several = ", ".join([mark] * AT_ONCE)
@@ -87,6 +90,13 @@ class Statements:
         self.change_trial = self._update("trials", HEADS + BOOKS, ("id",))
         self.move_heads = self._update("trials", HEADS, ("id",))
         """What changes of a trial whose books may wait."""
+        moved = f'{self._update("trials", HEADS, ("id", "seq", "head"))} RETURNING "id"'
+        values = ", ".join(f"CAST({mark} AS {EVENT_TYPES.get(name, 'TEXT')})" for name in EVENT_COLUMNS)
+        self.append = (
+            f'WITH "moved" AS ({moved}) INSERT INTO "events" ({_listed(("trial", *EVENT_COLUMNS))}) '
+            f'SELECT "moved"."id", {values} FROM "moved"'
+        )
+        """Both, for one event, if the trial's last event is still the one that is given; else nothing."""
         self.change_assignment = self._update("assignments", OUTCOME, ("trial", "number"))
         self.hand_over = self._update("assignments", ("subject",), ("trial", "number"))
         self.count_stage = self._update("stages", ("people", "resolved"), ("trial", "number"))

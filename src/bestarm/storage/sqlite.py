@@ -23,8 +23,8 @@ from bestarm.storage.sql_tables import Link, Writes
 PATIENCE = 30.0
 """Seconds a writer waits for its turn."""
 PAGES = 4000
-"""Pages of the write-ahead log, 16 MB, after which it is copied into the file: each time is two more waits for the disk,
-and SQLite's own 1000 are a few hundred commits."""
+"""Pages of the write-ahead log, 16 MB, after which it is copied into the file; each time is two more waits for the
+disk, and SQLite's own 1000 pages are a few hundred commits."""
 
 
 class SQLiteLink(Link):
