@@ -47,7 +47,7 @@ second one of somebody who had one, and was voided."""
 TrialState: TypeAlias = Literal["open", "paused", "stopped"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Assignment:
     """One person's place in one stage, and what became of it. Confidential."""
 
@@ -68,7 +68,7 @@ class Assignment:
     told_at: int | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Stage:
     """A stage: people with the same weights, released together. A batch of one arm is a stage of that arm alone."""
 
@@ -104,7 +104,7 @@ class Stage:
         return [arm for arm, weight in enumerate(self.weights) if weight > 0]
 
 
-@dataclass
+@dataclass(slots=True)
 class Tally:
     """One arm's people in one stage. Their number is public, their exact sum confidential."""
 

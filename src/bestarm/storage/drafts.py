@@ -8,9 +8,9 @@ events it appended. So several requests share one transaction, and one that is r
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
@@ -26,11 +26,15 @@ MOST_KEPT: Final = 20_000
 _course_of = attrgetter("extent", "size", "closed_at", "position", "released_at", "releases", "terms")
 
 
+_fields_of: Final[dict[type, Callable[[Any], tuple[Any, ...]]]] = {
+    kind: attrgetter(*(field.name for field in fields(kind))) for kind in (Assignment, Stage, Tally)
+}
+
+
 def twin(row: Row) -> Row:
     """A copy of a row: the dataclass's own fields, nothing deeper (lists in a row are replaced, never changed)."""
-    copied = object.__new__(type(row))
-    copied.__dict__.update(row.__dict__)
-    return copied
+    kind = type(row)
+    return kind(*_fields_of[kind](row))
 
 
 class RowsByKey:

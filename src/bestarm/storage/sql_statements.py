@@ -138,8 +138,7 @@ def event_row(event: Event) -> tuple[Any, ...]:
 
 def stage_row(stage: Stage) -> tuple[Any, ...]:
     """A stage as its columns."""
-    row = vars(stage)
-    return tuple(_text(row[name]) if name in ("weights", "releases", "terms") else row[name] for name in STAGE_COLUMNS)
+    return tuple(_text(value) if isinstance(value, list | dict) else value for value in _stage_row(stage))
 
 
 def stage_change(stage: Stage) -> tuple[Any, ...]:
@@ -148,6 +147,7 @@ def stage_change(stage: Stage) -> tuple[Any, ...]:
     return (*plain, _text(releases), _text(terms))
 
 
+_stage_row = attrgetter(*STAGE_COLUMNS)
 _stage_changes = attrgetter(*STAGE_CHANGES)
 
 
