@@ -20,7 +20,7 @@ from bestarm.errors import BestArmError, OperationError
 from bestarm.storage import behind, open_store
 from bestarm.storage.behind import EVERY, MOST, Since
 from bestarm.storage.contract import Books, Reading, Stage, Store, Writing
-from bestarm.storage.drafts import Drafting, Known
+from bestarm.storage.drafts import Drafting, Known, RowsByKey
 from bestarm.storage.effects import enter_assigned, enter_told, resolve
 from bestarm.storage.events import next_event
 from bestarm.storage.memory import MemoryStore
@@ -237,7 +237,33 @@ def walks(place: str) -> None:
         walk(f"{place}{seed}", seed, steps=400)
 
 
-DEFECTS = (forgetful, unasked, miscounted, unread, doubled, unwritten, trusting, unbounded, seen_by_all)
+def astray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory goes on with what others wrote although they wrote the tables too."""
+    right = behind.follow
+
+    def followed(tables: Any, known: Known, marks: tuple[int, int, str, int]) -> bool:
+        return right(tables, known, (*marks[:3], known.books_seq))
+
+    monkeypatch.setattr("bestarm.storage.sql.follow", followed)
+
+
+def half_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory goes on with what others wrote, and forgets that the tables lack it."""
+    right = behind.follow
+
+    def followed(tables: Any, known: Known, marks: tuple[int, int, str, int]) -> bool:
+        lacking, known.behind = known.behind, RowsByKey()
+        done = right(tables, known, marks)
+        known.behind = lacking
+        return done
+
+    monkeypatch.setattr("bestarm.storage.sql.follow", followed)
+
+
+DEFECTS = (
+    *(forgetful, unasked, miscounted, unread, doubled, unwritten),
+    *(trusting, unbounded, seen_by_all, astray, half_followed),
+)
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)

@@ -19,15 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Final
+from typing import Final, TypeVar
 
 from bestarm.errors import OperationError
 from bestarm.storage.contract import Assignment, Book, Stage, Tally
-from bestarm.storage.drafts import Drafting, Known, RowsByKey
+from bestarm.storage.drafts import Drafting, Known, Row, RowsByKey, twin
 from bestarm.storage.effects import ASSIGNED, TOLD, enter_assigned, enter_people, enter_told
 from bestarm.storage.events import Event
 from bestarm.storage.memory import MemoryBooks
 from bestarm.storage.sql_tables import Tables
+
+Key = TypeVar("Key", int, tuple[int, int])
 
 EVERY: Final = 32
 """Whenever the number of people passes a multiple of this, tables are written."""
@@ -69,21 +71,24 @@ def for_all_to_know(block: Drafting) -> bool:
 
 
 class Since(MemoryBooks):
-    """The rows that events change, each taken from the tables when it is first needed."""
+    """The rows that events change, each taken from memory or from the tables when it is first needed."""
 
-    def __init__(self, tables: Tables, book: Book) -> None:
+    def __init__(self, tables: Tables, book: Book, memory: RowsByKey | None = None) -> None:
         super().__init__()
         self.book = book.copied()
         self._tables = tables
+        self._memory = memory or RowsByKey()
 
     def assignment(self, number: int) -> Assignment | None:
-        return self.assignments.get(number) or self._tables.assignment(number)
+        found = _found(self.assignments, self._memory.assignments, number)
+        return found or self._tables.assignment(number)
 
     def stage(self, number: int) -> Stage | None:
-        return self.stages.get(number) or self._tables.stage(number)
+        return _found(self.stages, self._memory.stages, number) or self._tables.stage(number)
 
     def tally(self, stage: int, arm: int) -> Tally | None:
-        return self.tallies.get((stage, arm)) or self._tables.tally(stage, arm)
+        found = _found(self.tallies, self._memory.tallies, (stage, arm))
+        return found or self._tables.tally(stage, arm)
 
     def rows(self) -> RowsByKey:
         """Those that changed."""
@@ -94,20 +99,53 @@ class Since(MemoryBooks):
         return found
 
 
+def _found(here: dict[Key, Row], memory: dict[Key, Row], key: Key) -> Row | None:
+    row = here.get(key)
+    if row is None and (known := memory.get(key)) is not None:
+        row = twin(known)
+    return row
+
+
 def caught_up(tables: Tables, known: Known) -> tuple[Book, RowsByKey]:
     """The trial-wide numbers as the log has them, and the rows that differ from those in the tables."""
     _must_be_whole(known)
-    since, last = Since(tables, known.book), known.books_seq
-    if known.seq == last:
-        return known.book, RowsByKey()
-    for event in tables.events(last):
-        if event.seq != last + 1 or event.seq > known.seq:
-            break
+    since = Since(tables, known.book)
+    if known.seq == known.books_seq:
+        return since.book, RowsByKey()
+    events = tables.last_events(known.books_seq)
+    if [event.seq for event in events] != list(range(known.books_seq + 1, known.seq + 1)):
+        raise OperationError(f"The log lacks events after event {known.books_seq}; run verify.")
+    for event in events:
         _enter(since, event)
-        last = event.seq
-    if last != known.seq:
-        raise OperationError(f"The log lacks events after event {last}; run verify.")
     return since.book, since.rows()
+
+
+def follow(tables: Tables, known: Known, marks: tuple[int, int, str, int]) -> bool:
+    """Let memory that is behind the store go on with what others wrote, if the store stands at `marks` and its tables
+    have not moved: then all that happened since is plain. Whether that could be done; memory is of no use if not."""
+    row, seq, head, books_seq = marks
+    if (row, books_seq) != (known.row, known.books_seq) or not known.seq < seq <= books_seq + MOST:
+        return False
+    events = tables.last_events(known.seq - 1)
+    if not events or events[0].hash != known.head or events[-1].hash != head:
+        return False
+    if [event.seq for event in events] != list(range(known.seq, seq + 1)):
+        return False
+    since = Since(tables, known.book, known.rows)
+    try:
+        for event in events[1:]:
+            _enter(since, event)
+    except OperationError:
+        return False
+    known.book, changed = since.book, since.rows()
+    known.behind.enter_all(changed)
+    known.rows.enter(changed)
+    known.seq, known.head = seq, head
+    for event in events[1:]:
+        if event.public_seq is not None and event.public_hash is not None:
+            known.public_seq, known.public_head = event.public_seq, event.public_hash
+    known.alone = False
+    return True
 
 
 def _enter(books: Since, event: Event) -> None:

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from bestarm.errors import InputError, NoSuchTrial, OperationError
-from bestarm.storage.behind import caught_up
+from bestarm.storage.behind import caught_up, follow
 from bestarm.storage.contract import Book, Reading, Store, Writing
 from bestarm.storage.drafts import Known
 from bestarm.storage.events import GENESIS, canonical
@@ -236,6 +236,8 @@ class SQLStore(Store):
         known = self._kept.pop(name, None)
         if known is not None and known.marks() == link.held:
             known.alone = True
+            return known
+        if known is not None and link.held is not None and follow(Tables(link, known.row), known, link.held):
             return known
         known = self._trial(link, name)
         known.book, known.behind = caught_up(Tables(link, known.row), known)
