@@ -170,7 +170,7 @@ class _Nobody:
         self.stages: dict[int, Any] = {}
         self.tallies: dict[tuple[int, int], Any] = {}
         self.positions: dict[int, int] = {}
-        self.subjects: dict[str, set[int]] = {}
+        self.subjects: dict[str, tuple[int, ...]] = {}
 
     def enter_all(self, other: object) -> None:
         """Nothing."""

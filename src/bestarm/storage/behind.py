@@ -17,7 +17,7 @@ the same, whatever outcomes did to the tables; events that tell outcomes are not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Final, TypeVar
 
@@ -33,7 +33,7 @@ Key = TypeVar("Key", int, tuple[int, int])
 
 EVERY: Final = 32
 """Whenever the number of people passes a multiple of this, tables are written."""
-MOST: Final = 128
+MOST: Final = 64
 """Events by which tables may be behind at most."""
 GARBLED: Final = (LookupError, TypeError, ValueError, AttributeError)
 """What events may raise that somebody changed."""
@@ -41,18 +41,16 @@ GARBLED: Final = (LookupError, TypeError, ValueError, AttributeError)
 
 def plain(events: Sequence[Event]) -> bool:
     """Whether events do nothing but what `caught_up` enters, unless a stage's course changed with them."""
-    return all(e.kind == TOLD or (e.kind == ASSIGNED and e.body.get("replacing") is False) for e in events)
+    for event in events:
+        if event.kind != TOLD and (event.kind != ASSIGNED or event.body.get("replacing") is not False):
+            return False
+    return True
 
 
 def may_wait(block: Drafting) -> bool:
     """Whether the tables need not follow what a block did yet."""
-    return (
-        block.seq - block.known.books_seq <= MOST
-        and not passed(block)
-        and not turned(block)
-        and bool(block.log)
-        and plain(block.log)
-    )
+    soon = block.seq - block.known.books_seq <= MOST and bool(block.log)
+    return soon and not passed(block) and not turned(block) and plain(block.log)
 
 
 def turned(block: Drafting) -> bool:
@@ -95,7 +93,7 @@ class Since(MemoryBooks):
         found = RowsByKey()
         found.assignments, found.stages, found.tallies = self.assignments, self.stages, self.tallies
         for number, one in self.assignments.items():
-            found.subjects.setdefault(one.subject, set()).add(number)
+            found.subjects[one.subject] = (*found.subjects.get(one.subject, ()), number)
         return found
 
 
@@ -180,7 +178,7 @@ def _must_be_whole(known: Known) -> None:
         raise OperationError("The trial's books say that they stand where they cannot; run verify.")
 
 
-def over(rows: dict[int, Assignment], below: Sequence[Assignment], above: set[int]) -> list[Assignment]:
+def over(rows: dict[int, Assignment], below: Sequence[Assignment], above: Iterable[int]) -> list[Assignment]:
     """Assignments from the tables by number, each as the log has it, and with them those that the tables lack."""
     numbers = {one.number: one for one in below} | {number: rows[number] for number in above}
     return [copy(rows.get(number, numbers[number])) for number in sorted(numbers)]

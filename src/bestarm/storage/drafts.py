@@ -48,8 +48,8 @@ class RowsByKey:
         self.positions: dict[int, int] = {}
         """The number of the stage at each place in the order of release."""
         self.tallies: dict[tuple[int, int], Tally] = {}
-        self.subjects: dict[str, set[int]] = {}
-        """Assignments of each subject among these rows; it may have lost one since."""
+        self.subjects: dict[str, tuple[int, ...]] = {}
+        """Assignments that a subject got by these rows; it may have lost one since."""
 
     def holds(self) -> bool:
         """Whether any row is here."""
@@ -66,7 +66,7 @@ class RowsByKey:
         """Take over these rows, and whose they are."""
         self.enter(other)
         for subject, numbers in other.subjects.items():
-            self.subjects.setdefault(subject, set()).update(numbers)
+            self.subjects[subject] = self.subjects.get(subject, ()) + numbers
 
 
 @dataclass
@@ -164,7 +164,7 @@ class Drafting(Writing):
         self._saved = RowsByKey()
         self._unaccepted = False
         """Whether anything was saved since the last part that succeeded."""
-        self._foreseen: dict[str, list[Assignment]] = {}
+        self._foreseen: dict[str, Sequence[Assignment]] = {}
         """Of subjects that were looked for at once: their assignments as the store has them."""
 
     @abstractmethod
@@ -202,23 +202,21 @@ class Drafting(Writing):
         foreseen = self._foreseen.get(subject)
         if foreseen is None:
             foreseen = self._read_held(subject)
-        numbers: set[int] = set()
-        for rows_here in (self.known.behind, self.changed, self._saved):
-            if (found := rows_here.subjects.get(subject)) is not None:
-                numbers |= found
-        if not (foreseen or numbers):
+        here = (self.known.behind, self.changed, self._saved)
+        got = [number for rows in here for number in rows.subjects.get(subject, ())]
+        if not (foreseen or got):
             return []
-        rows = self.known.rows.assignments
+        numbers, known = set(got), self.known.rows.assignments
         for one in foreseen:
-            rows.setdefault(one.number, one)
+            known.setdefault(one.number, one)
             numbers.add(one.number)
         held = (self.assignment(number) for number in sorted(numbers))
         return [one for one in held if one is not None and one.subject == subject]
 
     def foresee(self, subjects: Sequence[str]) -> None:
-        self._foreseen = {subject: [] for subject in subjects}
+        self._foreseen = dict.fromkeys(subjects, ())
         for one in self.held_by_any(subjects):
-            self._foreseen[one.subject].append(one)
+            self._foreseen[one.subject] = (*self._foreseen[one.subject], one)
 
     def stage(self, number: int) -> Stage | None:
         draft = self._drafts.stages.get(number)
@@ -257,8 +255,9 @@ class Drafting(Writing):
         known = self.known.rows.assignments.get(number)
         if known is None or known.subject != assignment.subject:
             self.handed_over.add(number)
+            got = self._saved.subjects
+            got[assignment.subject] = (*got.get(assignment.subject, ()), number)
         self._drafts.assignments[number] = self._saved.assignments[number] = assignment
-        self._saved.subjects.setdefault(assignment.subject, set()).add(number)
         self._unaccepted = True
 
     def save_stage(self, stage: Stage) -> None:
@@ -300,7 +299,8 @@ class Drafting(Writing):
             else:
                 self.changed = saved
             self._saved, self._unaccepted = RowsByKey(), False
-        if self._drafts.holds():
+        drafts = self._drafts
+        if drafts.assignments or drafts.stages or drafts.tallies:
             self._drafts = RowsByKey()
 
     def forget(self) -> None:

@@ -160,11 +160,13 @@ class SQLStore(Store):
             self._idle.clear()
             self._kept, self._process = {}, os.getpid()
         while self._idle:
-            with suppress(IndexError):
+            try:
                 pool, pooled, link = self._idle.pop()
-                if pool is self.engine.pool:
-                    return pooled, link
-                pooled.invalidate()
+            except IndexError:  # another thread took it
+                break
+            if pool is self.engine.pool:
+                return pooled, link
+            pooled.invalidate()
         pooled = self.engine.raw_connection()
         return pooled, self._link(pooled.driver_connection)
 

@@ -54,11 +54,11 @@ class SQLRows(Reading):
 
     def held_by(self, subject: str) -> list[Assignment]:
         since = self._people()
-        return over(since.assignments, self._tables.held_by(subject), since.subjects.get(subject, set()))
+        return over(since.assignments, self._tables.held_by(subject), since.subjects.get(subject, ()))
 
     def held_by_any(self, subjects: Sequence[str]) -> list[Assignment]:
         since = self._people()
-        above = set().union(*(since.subjects.get(subject, ()) for subject in subjects))
+        above = [number for subject in subjects for number in since.subjects.get(subject, ())]
         return over(since.assignments, self._tables.held_by_any(subjects), above)
 
     def stage(self, number: int) -> Stage | None:
