@@ -96,7 +96,8 @@ class Statements:
             f'WITH "moved" AS ({moved}) INSERT INTO "events" ({_listed(("trial", *EVENT_COLUMNS))}) '
             f'SELECT "moved"."id", {values} FROM "moved"'
         )
-        """Both, for one event, if the trial's last event is still the one that is given; else nothing."""
+        """Both, for one event, if the trial's last event is still the one that is given; else nothing. In PostgreSQL's
+        own words: elsewhere no block guesses (`bestarm.storage.guessing`)."""
         self.change_assignment = self._update("assignments", OUTCOME, ("trial", "number"))
         self.hand_over = self._update("assignments", ("subject",), ("trial", "number"))
         self.count_stage = self._update("stages", ("people", "resolved"), ("trial", "number"))
