@@ -22,9 +22,6 @@ from bestarm.storage.sql_tables import Link, Writes
 
 PATIENCE = 30.0
 """Seconds a writer waits for its turn."""
-PAGES = 4000
-"""Pages of the write-ahead log, 16 MB, after which it is copied into the file; each time is two more waits for the
-disk, and SQLite's own 1000 pages are a few hundred commits."""
 
 
 class SQLiteLink(Link):
@@ -93,7 +90,7 @@ class SQLiteStore(SQLStore):
 def _set_up(connection: Any, record: Any) -> None:
     connection.isolation_level = None  # transactions are begun by us, not by the driver
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"wal_autocheckpoint={PAGES}"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
