@@ -152,7 +152,9 @@ def fill_up(path: Path, people: int) -> None:
     """Make a trial of a closed store as large as if so many people had been enrolled and their outcomes told: copies
     of its last rows, at the price of inserting them. Its log is no whole chain any more: good for timing alone."""
     store = sqlite3.connect(path, isolation_level=None)
-    trial, seq, text = store.execute("SELECT id, seq, book FROM trials").fetchone()
+    trial, seq, text, written = store.execute("SELECT id, seq, book, books_seq FROM trials").fetchone()
+    if written != seq:
+        raise RuntimeError("the store's tables are behind its log; copies of their rows would be wrong")
     book = json.loads(text)
     events = store.execute("SELECT * FROM events WHERE trial = ? ORDER BY seq DESC LIMIT 2", (trial,)).fetchall()
     person = store.execute("SELECT * FROM assignments WHERE trial = ? ORDER BY number DESC", (trial,)).fetchone()
@@ -167,7 +169,8 @@ def fill_up(path: Path, people: int) -> None:
     store.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(person))})", rows)
     book["people"] += len(more)
     last = seq + 2 * len(more)
-    store.execute("UPDATE trials SET seq = ?, book = ?", (last, json.dumps(book)))
+    marks = "seq = ?1, books_seq = ?1, joins_seq = ?1"
+    store.execute(f"UPDATE trials SET {marks}, book = ?2", (last, json.dumps(book)))
     store.execute("UPDATE state SET bytes = ? WHERE array = ?", (b"%d" % last, TAKEN_AFTER))
     store.execute("COMMIT")
     store.close()

@@ -55,7 +55,7 @@ def content(store: Path, trial: str) -> Any:
                 parts = (reading.assignments, reading.stages, reading.tallies)
                 rows = [[asdict(row) for row in part()] for part in parts]
                 heads = (reading.seq, reading.head, reading.public_seq, reading.public_head)
-                logged = [vars(event) for event in reading.events()]
+                logged = [event.as_dict() for event in reading.events()]
                 return (reading.design, reading.key, heads, asdict(reading.book), rows, logged)
         finally:
             place.close()

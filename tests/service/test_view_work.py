@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from bestarm.service.pages.render import render
 from bestarm.service.trials import FRESH_SECONDS
-from bestarm.storage.sql_blocks import Link
+from bestarm.storage.sql_tables import Link
 from bestarm.trial.trial import Trial
 from tests.service.conftest import Service
 

@@ -48,14 +48,14 @@ def test_who_joined_since(store: Store) -> None:
     with store.writing("first") as writing:
         for arm, replacing in ((2, False), (0, False), (1, True), (1, False)):
             note(writing, "assigned", arm=arm, replacing=replacing)
-            note(writing, "told")
+            note(writing, "retold")
     with store.reading("first") as reading:
         assert [reading.arms_since(after) for after in (1, 2, 4, 8, 9)] == [[2, 0, 1], [0, 1], [1], [], []]
 
 
 def test_what_was_written_is_there_for_everyone(store: Store, place: str) -> None:
     with store.writing("first") as writing:
-        note(writing, "told")
+        note(writing, "retold")
         writing.book = Book(state="paused", people=2, opened=1, vacant=[(1, 2)], verdict={"arm": None})
         writing.save_stage(stage(people=2, position=0, releases=[2**62], terms={"epsilon": "1"}))
         writing.save_tally(Tally(1, 1, assigned=2, total=2**45))
@@ -68,7 +68,7 @@ def test_what_was_written_is_there_for_everyone(store: Store, place: str) -> Non
         assert reading.key == KEY
         assert reading.book == Book(state="paused", people=2, opened=1, vacant=[(1, 2)], verdict={"arm": None})
         assert reading.state() == {"x": b"12345678", "y": b"xyz"}
-        assert [event.kind for event in reading.events()] == ["created", "told"]
+        assert [event.kind for event in reading.events()] == ["created", "retold"]
         assert [event.seq for event in reading.events()] == [1, 2]
         assert next(iter(reading.events())).secret == {"outcome": "0.5"}
         kept = stage(people=2, position=0, releases=[2**62], terms={"epsilon": "1"})
@@ -112,7 +112,7 @@ def test_changes_reach_rows_that_were_there_before(store: Store) -> None:
 
 def test_the_state_is_replaced_whole(store: Store) -> None:
     with store.writing("first") as writing:
-        note(writing, "told")
+        note(writing, "retold")
         writing.replace_state({"z": b"new"})
         writing.save_state({"z": b"newer"})
     with store.reading("first") as reading:
@@ -139,7 +139,7 @@ def test_a_trial_without_people_can_be_removed_and_no_other(store: Store) -> Non
 def test_a_block_that_raises_leaves_nothing(store: Store) -> None:
     def fail() -> None:
         with store.writing("first") as writing:
-            note(writing, "told")
+            note(writing, "retold")
             writing.book.people = 9
             writing.save_stage(stage())
             writing.save_state({"y": b"bad"})
@@ -241,12 +241,12 @@ def test_readers_see_one_moment_and_block_nobody(store: Store) -> None:
     with store.reading("first") as before:
         assert len(list(before.events())) == 1
         with store.writing("first") as writing:
-            note(writing, "told")
+            note(writing, "retold")
         assert len(list(before.events())) == 1
     with store.reading("first") as after:
         assert len(list(after.events())) == 2
     with store.writing("first") as writing, store.reading("first") as meanwhile:
-        note(writing, "told")
+        note(writing, "retold")
         assert meanwhile.seq == 2
 
 
@@ -261,7 +261,7 @@ def test_writers_take_turns(store: Store) -> None:
                 inside += 1
                 most = max(most, inside)
             time.sleep(0.002)
-            note(writing, "told")
+            note(writing, "retold")
             with guard:
                 inside -= 1
 

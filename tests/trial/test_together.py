@@ -38,10 +38,10 @@ def test_a_refused_request_leaves_no_trace_and_its_neighbours_stay(store: Store)
     commits = 0
     usual = store.writing
 
-    def counting(name: str) -> Any:
+    def counting(name: str, guess: bool = False) -> Any:
         nonlocal commits
         commits += 1
-        return usual(name)
+        return usual(name, guess)
 
     store.writing = counting  # type: ignore[method-assign]
     replies = trial.together(
@@ -101,7 +101,8 @@ class _Unwritable:
         self._usual = usual
 
     def __getattr__(self, name: str) -> Any:
-        return 'UPDATE "nowhere" SET x = 1' if name == "change_trial" else getattr(self._usual, name)
+        refused = name in ("change_trial", "move_heads")
+        return 'UPDATE "nowhere" SET x = 1' if refused else getattr(self._usual, name)
 
 
 def test_what_nobody_foresaw_hits_only_the_one_it_comes_from(store: Store) -> None:

@@ -39,7 +39,7 @@ def trial(sqlite_place: str) -> Trial:
 
 def events(trial: Trial) -> list[dict[str, Any]]:
     with trial._store.reading("t") as reading:
-        return [vars(event) for event in reading.events()]
+        return [event.as_dict() for event in reading.events()]
 
 
 def change(place: str, statement: str, **values: Any) -> None:

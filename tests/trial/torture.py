@@ -70,10 +70,14 @@ class Heard:
 
 
 def work(place: str, clerk: int, first: int, pipe: int) -> None:
-    """A clerk's life: ask, tell, look, until killed or the trial stops."""
+    """A clerk's life: ask, tell, look, until killed or the trial stops; then a last look, as there is no other."""
 
     def say(*said: object) -> None:
         os.write(pipe, json.dumps(said).encode() + b"\n")
+
+    def look() -> None:
+        seen = trial.status()["releases"][-20:]
+        say("saw", [(f"{r['stage']} {r['arms']}", r["value"]) for r in seen])
 
     trial = Trial.open(place, name=NAME)
     number = first
@@ -81,17 +85,16 @@ def work(place: str, clerk: int, first: int, pipe: int) -> None:
         subject = f"clerk {clerk} subject {number}"
         asked = trial.ask(subject)
         if asked.id is None or asked.arm is None:
-            return
+            return look()
         say("asked", subject, asked.id, asked.arm)
         if (
             trial.tell(asked.id, outcome_of(subject, asked.arm)) == "late"
         ):  # another clerk's outcome was the last needed
-            return
+            return look()
         say("told", asked.id, outcome_of(subject, asked.arm))
         number += 1
         if number % 2 == 0:
-            seen = trial.status()["releases"][-20:]
-            say("saw", [(f"{r['stage']} {r['arms']}", r["value"]) for r in seen])
+            look()
 
 
 def hire(place: str, clerk: int, first: int, lifetime: float, speaks_first: bool) -> Clerk:
@@ -120,7 +123,7 @@ def torture(place: str, kills: int, clerks: int, seed: int, at_least: int) -> He
     selector = selectors.DefaultSelector()
 
     def replace(number: int) -> None:
-        clerk = hire(place, number, heard.subjects[number], rng.expovariate(1 / (0.02 * clerks**2)), rng.random() < 0.8)
+        clerk = hire(place, number, heard.subjects[number], rng.expovariate(1 / (0.01 * clerks**2)), rng.random() < 0.8)
         selector.register(clerk.pipe, selectors.EVENT_READ, clerk)
 
     for number in range(clerks):

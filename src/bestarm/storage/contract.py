@@ -11,7 +11,9 @@ the log to go on. A store promises:
    there, and what came before it in the block stays. So several requests share one commit, and one that is refused
    does not undo its neighbours.
 3. *One at a time.* Between entering and leaving a `writing` block no other writer of the same trial, in this process or
-   another, changes anything of it; a second writer waits. Writers of different trials may wait for each other.
+   another, changes anything of it; a second writer waits. Writers of different trials may wait for each other. A block
+   that is entered with `guess` may not hold the trial: if anybody else wrote meanwhile it ends with Overtaken, whatever
+   happened in it, and nothing of it is there.
 4. *Readers see one moment.* Inside a `reading` block everything comes from the same committed state, and a reader
    neither waits for the writer nor makes it wait.
 5. *Cost does not grow with history.* Entering a block, looking up one assignment, stage or tally, and leaving cost the
@@ -34,13 +36,18 @@ from bestarm.errors import OperationError
 from bestarm.storage.events import Event
 from bestarm.storage.keys import Keys
 
+
+class Overtaken(Exception):
+    """Somebody else wrote while a guessed block was open: nothing of it is there, and it is to be done again."""
+
+
 AssignmentState: TypeAlias = Literal["open", "told", "late", "withdrawn", "voided"]
 """What became of an assignment: its outcome is awaited, told, told too late to count, or will never come; or it was a
 second one of somebody who had one, and was voided."""
 TrialState: TypeAlias = Literal["open", "paused", "stopped"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Assignment:
     """One person's place in one stage, and what became of it. Confidential."""
 
@@ -61,7 +68,7 @@ class Assignment:
     told_at: int | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Stage:
     """A stage: people with the same weights, released together. A batch of one arm is a stage of that arm alone."""
 
@@ -97,7 +104,7 @@ class Stage:
         return [arm for arm, weight in enumerate(self.weights) if weight > 0]
 
 
-@dataclass
+@dataclass(slots=True)
 class Tally:
     """One arm's people in one stage. Their number is public, their exact sum confidential."""
 
@@ -316,12 +323,14 @@ class Store(ABC):
         """Delete a trial that never enrolled anybody, with its log; refuse any other."""
 
     @abstractmethod
-    def writing(self, name: str) -> AbstractContextManager[Writing]:
-        """Hold a trial for writing."""
+    def writing(self, name: str, guess: bool = False) -> AbstractContextManager[Writing]:
+        """Hold a trial for writing. With `guess` it may be held at the end of the block only, which then raises
+        Overtaken if somebody else wrote meanwhile."""
 
     @abstractmethod
-    def reading(self, name: str) -> AbstractContextManager[Reading]:
-        """See a trial at one moment."""
+    def reading(self, name: str, publicly: bool = False) -> AbstractContextManager[Reading]:
+        """See a trial at one moment. With `publicly` what everybody may know of it is right, single people are not to
+        be asked for, and nothing that is done depends on outcomes that came in."""
 
     @abstractmethod
     def close(self) -> None:

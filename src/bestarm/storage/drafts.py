@@ -8,9 +8,9 @@ events it appended. So several requests share one transaction, and one that is r
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
@@ -26,11 +26,15 @@ MOST_KEPT: Final = 20_000
 _course_of = attrgetter("extent", "size", "closed_at", "position", "released_at", "releases", "terms")
 
 
+_fields_of: Final[dict[type, Callable[[Any], tuple[Any, ...]]]] = {
+    kind: attrgetter(*(field.name for field in fields(kind))) for kind in (Assignment, Stage, Tally)
+}
+
+
 def twin(row: Row) -> Row:
     """A copy of a row: the dataclass's own fields, nothing deeper (lists in a row are replaced, never changed)."""
-    copied = object.__new__(type(row))
-    copied.__dict__.update(row.__dict__)
-    return copied
+    kind = type(row)
+    return kind(*_fields_of[kind](row))
 
 
 class RowsByKey:
@@ -44,19 +48,25 @@ class RowsByKey:
         self.positions: dict[int, int] = {}
         """The number of the stage at each place in the order of release."""
         self.tallies: dict[tuple[int, int], Tally] = {}
-        self.subjects: dict[str, set[int]] = {}
-        """Assignments that a subject got in this block; it may have lost one since."""
+        self.subjects: dict[str, tuple[int, ...]] = {}
+        """Assignments that a subject got by these rows; it may have lost one since."""
 
     def holds(self) -> bool:
         """Whether any row is here."""
         return bool(self.assignments or self.stages or self.tallies)
 
     def enter(self, other: RowsByKey) -> None:
-        """Take over these rows, but not who got them."""
+        """Take over these rows, but not whose they are."""
         self.assignments.update(other.assignments)
         self.tallies.update(other.tallies)
         self.stages.update(other.stages)
         self.positions.update(other.positions)
+
+    def enter_all(self, other: RowsByKey) -> None:
+        """Take over these rows, and whose they are."""
+        self.enter(other)
+        for subject, numbers in other.subjects.items():
+            self.subjects[subject] = self.subjects.get(subject, ()) + numbers
 
 
 @dataclass
@@ -73,16 +83,36 @@ class Known:
     public_seq: int
     public_head: str
     book: Book
+    books_seq: int = 0
+    """The event that the rows in the store stand at."""
+    joins_seq: int = 0
+    """The last one at which they were written for a reason that everybody may know."""
+    people_written: int = 0
+    """Assignments among those rows."""
+    behind: RowsByKey = field(default_factory=RowsByKey)
+    """Rows that differ from those in the store, or are not there: events since have changed them."""
     rows: RowsByKey = field(default_factory=RowsByKey)
+    """All rows that are known; those that the store lacks are always among them."""
+    alone: bool = False
+    """Whether the last block found that nobody else had written."""
+
+    def marks(self) -> tuple[int, int, str, int]:
+        """What the store has to say of the trial for this to be right."""
+        return self.row, self.seq, self.head, self.books_seq
+
+    def caught_up(self, seq: int, people: int, for_all_to_know: bool) -> None:
+        """The store's rows stand at this event from here on."""
+        self.books_seq, self.people_written = seq, people
+        if for_all_to_know:
+            self.joins_seq = seq
+        self.behind = RowsByKey()
 
     def trim(self) -> None:
         """Forget rows, if there are many: nothing in memory grows with the trial."""
-        if len(self.rows.assignments) > MOST_KEPT:
-            self.rows.assignments.clear()
-        if len(self.rows.tallies) > MOST_KEPT or len(self.rows.stages) > MOST_KEPT:
-            self.rows.stages.clear()
-            self.rows.positions.clear()
-            self.rows.tallies.clear()
+        rows = self.rows
+        if max(len(rows.assignments), len(rows.tallies), len(rows.stages)) > MOST_KEPT:
+            self.rows = RowsByKey()
+            self.rows.enter(self.behind)
 
 
 class Attempt(AbstractContextManager[None]):
@@ -119,6 +149,7 @@ class Drafting(Writing):
         self.seq, self.head = known.seq, known.head
         self.public_seq, self.public_head = known.public_seq, known.public_head
         self.book = known.book
+        self.people_before = known.book.people
         self.known = known
         self.changed = RowsByKey()
         """What the parts that succeeded have changed."""
@@ -131,7 +162,9 @@ class Drafting(Writing):
         self.layout: dict[str, bytes] | None = None
         self._drafts = RowsByKey()
         self._saved = RowsByKey()
-        self._foreseen: dict[str, list[Assignment]] = {}
+        self._unaccepted = False
+        """Whether anything was saved since the last part that succeeded."""
+        self._foreseen: dict[str, Sequence[Assignment]] = {}
         """Of subjects that were looked for at once: their assignments as the store has them."""
 
     @abstractmethod
@@ -169,20 +202,21 @@ class Drafting(Writing):
         foreseen = self._foreseen.get(subject)
         if foreseen is None:
             foreseen = self._read_held(subject)
-        here, now = self.changed.subjects.get(subject), self._saved.subjects.get(subject)
-        if not (foreseen or here or now):
+        here = (self.known.behind, self.changed, self._saved)
+        got = [number for rows in here for number in rows.subjects.get(subject, ())]
+        if not (foreseen or got):
             return []
-        rows, numbers = self.known.rows.assignments, (here or set()) | (now or set())
+        numbers, known = set(got), self.known.rows.assignments
         for one in foreseen:
-            rows.setdefault(one.number, one)
+            known.setdefault(one.number, one)
             numbers.add(one.number)
         held = (self.assignment(number) for number in sorted(numbers))
         return [one for one in held if one is not None and one.subject == subject]
 
     def foresee(self, subjects: Sequence[str]) -> None:
-        self._foreseen = {subject: [] for subject in subjects}
+        self._foreseen = dict.fromkeys(subjects, ())
         for one in self.held_by_any(subjects):
-            self._foreseen[one.subject].append(one)
+            self._foreseen[one.subject] = (*self._foreseen[one.subject], one)
 
     def stage(self, number: int) -> Stage | None:
         draft = self._drafts.stages.get(number)
@@ -221,8 +255,10 @@ class Drafting(Writing):
         known = self.known.rows.assignments.get(number)
         if known is None or known.subject != assignment.subject:
             self.handed_over.add(number)
+            got = self._saved.subjects
+            got[assignment.subject] = (*got.get(assignment.subject, ()), number)
         self._drafts.assignments[number] = self._saved.assignments[number] = assignment
-        self._saved.subjects.setdefault(assignment.subject, set()).add(number)
+        self._unaccepted = True
 
     def save_stage(self, stage: Stage) -> None:
         known = self.known.rows.stages.get(stage.number)
@@ -231,10 +267,12 @@ class Drafting(Writing):
         self._drafts.stages[stage.number] = self._saved.stages[stage.number] = stage
         if stage.position is not None:
             self._drafts.positions[stage.position] = self._saved.positions[stage.position] = stage.number
+        self._unaccepted = True
 
     def save_tally(self, tally: Tally) -> None:
         place = (tally.stage, tally.arm)
         self._drafts.tallies[place] = self._saved.tallies[place] = tally
+        self._unaccepted = True
 
     def _enter(self, event: Event) -> None:
         self.log.append(event)
@@ -253,22 +291,21 @@ class Drafting(Writing):
 
     def accept(self) -> None:
         """Let what was saved so far stand: it is known from here on, and written when the block ends."""
-        saved = self._saved
-        if saved.holds():
+        if self._unaccepted:
+            saved = self._saved
             self.known.rows.enter(saved)
             if self.changed.holds():
-                self.changed.enter(saved)
-                for subject, numbers in saved.subjects.items():
-                    self.changed.subjects.setdefault(subject, set()).update(numbers)
+                self.changed.enter_all(saved)
             else:
                 self.changed = saved
-            self._saved, self._drafts = RowsByKey(), RowsByKey()
-        elif self._drafts.holds():
+            self._saved, self._unaccepted = RowsByKey(), False
+        drafts = self._drafts
+        if drafts.assignments or drafts.stages or drafts.tallies:
             self._drafts = RowsByKey()
 
     def forget(self) -> None:
         """Let nothing stand of what was saved since the last part that succeeded."""
-        self._drafts, self._saved = RowsByKey(), RowsByKey()
+        self._drafts, self._saved, self._unaccepted = RowsByKey(), RowsByKey(), False
 
     def settled(self) -> Known:
         """The trial as this block leaves it, for the next one."""

@@ -214,14 +214,14 @@ class MemoryStore(Store):
         del self._trials[name]
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Writing]:
+    def writing(self, name: str, guess: bool = False) -> Iterator[Writing]:
         with self._turn:
             writing = MemoryWriting(self._found(name))
             yield writing
             writing.keep()
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[Reading]:
+    def reading(self, name: str, publicly: bool = False) -> Iterator[Reading]:
         yield MemoryReading(self._found(name))
 
     def _found(self, name: str) -> KeptTrial:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bestarm.errors import OperationError
 
-NEWEST: Final = "0007"
+NEWEST: Final = "0008"
 """The last revision in migrations/versions."""
 
 

@@ -14,8 +14,8 @@ from bestarm.errors import InputError
 from bestarm.storage.keys import keys_beside
 from bestarm.storage.migrate import bring_up_to_date, version_of
 from bestarm.storage.sql import SQLStore
-from bestarm.storage.sql_blocks import Link, Writes
 from bestarm.storage.sql_statements import Statements
+from bestarm.storage.sql_tables import Link, Writes
 
 MIGRATION_LOCK: Final = 0x6265737461726D
 """One at a time may create or update the tables; the number is "bestarm" in ASCII."""
@@ -105,6 +105,7 @@ class PostgresStore(SQLStore):
     statements = Statements("%s", lock=" FOR UPDATE")
     begin_writing = "BEGIN"
     begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    guesses = True
 
     def __init__(self, url: str, create: bool = False) -> None:
         try:

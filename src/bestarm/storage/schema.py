@@ -20,7 +20,11 @@ trials: Final = sa.Table(
     sa.Column("public_seq", sa.BigInteger, nullable=False),
     sa.Column("public_head", sa.Text, nullable=False),
     sa.Column("book", sa.Text, nullable=False),
+    sa.Column("books_seq", sa.BigInteger, nullable=False),
+    sa.Column("joins_seq", sa.BigInteger, nullable=False),
 )
+"""`seq` and `head` are the last event's; the book and the rows in the tables below stand at `books_seq`, which may be a
+little earlier (`bestarm.storage.behind`)."""
 
 events: Final = sa.Table(
     "events",

@@ -6,6 +6,7 @@ driver; leaving it in peace commits. How a writer gets its turn differs; see `sq
 A trial's books stay in memory from one `writing` block to the next (`drafts.Known`). A block begins by holding the
 trial and reading the number and the hash of its last event; only if they are the ones that memory knows is memory used.
 So whatever another process wrote is seen, and a block whose commit failed leaves nothing behind: its books are dropped.
+Whoever has nothing in memory reads the trial, and enters the events that its tables are behind (`behind`).
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from bestarm.errors import InputError, NoSuchTrial, OperationError
+from bestarm.storage.behind import caught_up, follow
 from bestarm.storage.contract import Book, Reading, Store, Writing
 from bestarm.storage.drafts import Known
 from bestarm.storage.events import GENESIS, canonical
+from bestarm.storage.guessing import GuessedBlock
 from bestarm.storage.keys import Keys
-from bestarm.storage.sql_blocks import Link, SQLReading, SQLWriting
+from bestarm.storage.sql_blocks import SQLPublicReading, SQLReading, SQLWriting
 from bestarm.storage.sql_statements import Statements, book_from, bytes_from, data_from
+from bestarm.storage.sql_tables import Link, Tables
 
 OF_A_TRIAL = ("state", "tallies", "stages", "assignments", "events")
 """The tables that hold a trial's rows."""
@@ -102,6 +106,8 @@ class SQLStore(Store):
     statements: ClassVar[Statements]
     begin_writing: ClassVar[str]
     begin_reading: ClassVar[str]
+    guesses: ClassVar[bool] = False
+    """Whether blocks without a lock are worth it: where a statement is a message to a server."""
 
     def __init__(self, engine: sa.Engine, place: str, keys: Keys) -> None:
         self.engine = engine
@@ -158,11 +164,13 @@ class SQLStore(Store):
             self._idle.clear()
             self._kept, self._process = {}, os.getpid()
         while self._idle:
-            with suppress(IndexError):
+            try:
                 pool, pooled, link = self._idle.pop()
-                if pool is self.engine.pool:
-                    return pooled, link
-                pooled.invalidate()
+            except IndexError:  # another thread took it
+                break
+            if pool is self.engine.pool:
+                return pooled, link
+            pooled.invalidate()
         pooled = self.engine.raw_connection()
         return pooled, self._link(pooled.driver_connection)
 
@@ -196,11 +204,9 @@ class SQLStore(Store):
         with self._block(self.begin_writing) as link:
             if link.execute(self.statements.trial, (name,)).fetchone() is not None:
                 raise InputError(taken)
-            heads = (0, GENESIS, 0, GENESIS)
+            heads, books = (0, GENESIS, 0, GENESIS), (canonical(Book().to_json()), 0, 0)
             try:
-                link.execute(
-                    self.statements.add_trial, (name, canonical(design), key, *heads, canonical(Book().to_json()))
-                )
+                link.execute(self.statements.add_trial, (name, canonical(design), key, *heads, *books))
             except self.driver.IntegrityError as error:
                 raise InputError(taken) from error
             writing = SQLWriting(link, self._trial(link, name))
@@ -216,29 +222,41 @@ class SQLStore(Store):
                 link.execute(self.statements.delete(table, "trial"), (known.row,))
             link.execute(self.statements.delete("trials", "id"), (known.row,))
 
-    def writing(self, name: str) -> AbstractContextManager[Writing]:
+    def writing(self, name: str, guess: bool = False) -> AbstractContextManager[Writing]:
+        if guess and self.guesses and os.getpid() == self._process:
+            known = self._kept.pop(name, None)
+            if known is not None and known.alone:
+                return GuessedBlock(self, known)
+            if known is not None:
+                self._kept[name] = known
         return WritingBlock(self, name)
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[Reading]:
+    def reading(self, name: str, publicly: bool = False) -> Iterator[Reading]:
         with self._block(self.begin_reading) as link:
-            yield SQLReading(link, self._trial(link, name))
+            known = self._trial(link, name)
+            yield SQLPublicReading(link, known) if publicly else SQLReading(link, known)
 
     def _held(self, link: Link, name: str) -> Known:
         # The trial, nobody else writing it until the transaction ends: from memory if memory is right.
         known = self._kept.pop(name, None)
-        if known is not None and (known.row, known.seq, known.head) == link.held:
+        if known is not None and known.marks() == link.held:
+            known.alone = True
             return known
-        return self._trial(link, name)
+        if known is not None and link.held is not None and follow(Tables(link, known.row), known, link.held):
+            return known
+        known = self._trial(link, name)
+        known.book, known.behind = caught_up(Tables(link, known.row), known)
+        known.rows.enter(known.behind)
+        return known
 
     def _trial(self, link: Link, name: str) -> Known:
         row = link.execute(self.statements.trial, (name,)).fetchone()
         if row is None:
             raise NoSuchTrial(f"There is no trial named {name!r} in {self._place}; `bestarm trial list` names them.")
-        number, _, design, key, seq, head, public_seq, public_head, book = row
-        return Known(
-            number, name, data_from(design), bytes_from(key), seq, head, public_seq, public_head, book_from(book)
-        )
+        number, _, design, key, seq, head, public_seq, public_head, text, books_seq, joins_seq = row
+        heads, book = (seq, head, public_seq, public_head), book_from(text)
+        return Known(number, name, data_from(design), bytes_from(key), *heads, book, books_seq, joins_seq, book.people)
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:

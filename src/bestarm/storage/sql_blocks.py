@@ -1,176 +1,224 @@
 """One trial inside one transaction of a relational database.
 
 What is known of the trial is not read again, and what changes is kept in memory until `flush` writes it out in a
-handful of statements.
+handful of statements. Tables may be behind the log (`bestarm.storage.behind`): whoever reads sees them as the log has
+them, with the rows that changed since laid over those of the tables.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
+from functools import cached_property
+from heapq import merge
 from typing import Any
 
-from bestarm.storage.contract import Assignment, Reading, Stage, Tally
-from bestarm.storage.drafts import Drafting, Known
+from bestarm.errors import OperationError
+from bestarm.storage.behind import caught_up, for_all_to_know, joined_since, may_wait, over
+from bestarm.storage.contract import Assignment, Book, Reading, Stage, Tally
+from bestarm.storage.drafts import Drafting, Known, RowsByKey
 from bestarm.storage.events import Event, arms_of, canonical
 from bestarm.storage.sql_statements import (
-    AT_ONCE,
-    Statements,
     assignment_row,
-    bytes_from,
-    data_from,
-    event_from,
     event_row,
     outcome_of,
     stage_change,
-    stage_from,
     stage_row,
     tally_row,
 )
-
-Writes = list[tuple[str, list[tuple[Any, ...]]]]
-"""Statements, each with the parameters of all its rows."""
+from bestarm.storage.sql_tables import Link, Tables, Writes
 
 
-class Link(ABC):
-    """A connection inside a transaction, as the driver has it."""
-
-    def __init__(self, connection: Any, statements: Statements) -> None:
-        self.connection = connection
-        self.execute = connection.execute
-        self.statements = statements
-        self.held: tuple[int, int, str] | None = None
-        """Of the trial that is held: the store's own number of it, and number and hash of its last event."""
-
-    def stream(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
-        """Rows one after the other, so that they need not fit into memory."""
-        yield from self.execute(statement, parameters)
-
-    @abstractmethod
-    def begin(self, begin: str, hold: str | None) -> None:
-        """Begin a transaction, which may hold the trial of this name."""
-
-    @abstractmethod
-    def commit(self) -> None:
-        """End the transaction: everything in it is durable from here on."""
-
-    @abstractmethod
-    def write(self, writes: Writes) -> None:
-        """Run these statements in order, at the latest when the transaction is committed."""
-
-
-class SQLReading(Reading):
-    """A trial inside one transaction."""
+class SQLRows(Reading):
+    """A trial inside one transaction: its tables, and over them what the log has since."""
 
     def __init__(self, link: Link, known: Known) -> None:
         self.name, self.design, self.key = known.name, known.design, known.key
         self.seq, self.head = known.seq, known.head
         self.public_seq, self.public_head = known.public_seq, known.public_head
-        self.book = known.book
-        self._link = link
-        self._id = known.row
-        self._stages: dict[int, Stage] = {}
+        self._tables = Tables(link, known.row)
+        self._written = known.people_written
 
-    def _one(self, statement: str, *keys: Any) -> Any:
-        return self._link.execute(statement, (self._id, *keys)).fetchone()
+    @abstractmethod
+    def _since(self) -> RowsByKey:
+        """The rows that differ from those in the tables."""
+
+    def _people(self) -> RowsByKey:
+        """The same where single people are asked for."""
+        return self._since()
 
     def assignment(self, number: int) -> Assignment | None:
-        row = self._one(self._link.statements.assignment, number)
-        return None if row is None else Assignment(*row)
+        found = self._people().assignments.get(number)
+        return self._tables.assignment(number) if found is None else copy(found)
 
     def held_by(self, subject: str) -> list[Assignment]:
-        # Sorted here: asked for an order, SQLite walks through everybody in that order instead of using the index.
-        rows = self._link.execute(self._link.statements.held, (self._id, subject)).fetchall()
-        return sorted((Assignment(*row) for row in rows), key=lambda a: a.number)
+        since = self._people()
+        return over(since.assignments, self._tables.held_by(subject), since.subjects.get(subject, ()))
 
     def held_by_any(self, subjects: Sequence[str]) -> list[Assignment]:
-        found: dict[int, Assignment] = {}
-        for start in range(0, len(subjects), AT_ONCE):
-            some = list(subjects[start : start + AT_ONCE])
-            some += [some[-1]] * (AT_ONCE - len(some))
-            for row in self._link.execute(self._link.statements.held_by_any, (self._id, *some)):
-                found[row[0]] = Assignment(*row)
-        return [found[number] for number in sorted(found)]
+        since = self._people()
+        above = [number for subject in subjects for number in since.subjects.get(subject, ())]
+        return over(since.assignments, self._tables.held_by_any(subjects), above)
+
+    def stage(self, number: int) -> Stage | None:
+        found = self._since().stages.get(number)
+        return self._tables.stage(number) if found is None else copy(found)
+
+    def stage_at(self, position: int) -> Stage | None:
+        found = self._tables.stage_at(position)
+        return None if found is None else copy(self._since().stages.get(found.number, found))
+
+    def tally(self, stage: int, arm: int) -> Tally | None:
+        found = self._since().tallies.get((stage, arm))
+        return self._tables.tally(stage, arm) if found is None else copy(found)
+
+    def state(self) -> dict[str, bytes]:
+        return self._tables.state()
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        return self._tables.events(after)
+
+    def arms_since(self, after: int) -> list[int]:
+        return arms_of(body for _, body in self._tables.assigned_since(after))
+
+    def assignments(self) -> Iterator[Assignment]:
+        return self._laid_over(self._tables.assignments())
+
+    def open_in(self, stage: int) -> Iterator[Assignment]:
+        found = self._laid_over(self._tables.open_in(stage))
+        return (one for one in found if one.stage == stage and one.state == "open")
+
+    def _laid_over(self, below: Iterator[Assignment]) -> Iterator[Assignment]:
+        # What comes from the tables is by number; so is what they lack, or have otherwise.
+        since = self._people().assignments
+        kept = (one for one in below if one.number not in since)
+        return merge(kept, (copy(since[number]) for number in sorted(since)), key=lambda one: one.number)
+
+    def count_open(self, stage: int) -> int:
+        # Whoever is in the tables and changed since has been told; of those whom they lack some are awaited.
+        here = [one for one in self._people().assignments.values() if one.stage == stage]
+        awaited = sum(one.state == "open" for one in here)
+        return self._tables.count_open(stage) - sum(one.number <= self._written for one in here) + awaited
+
+    def stages(self) -> Iterator[Stage]:
+        since = self._since().stages
+        return (copy(since.get(one.number, one)) for one in self._tables.stages())
+
+    def tallies(self) -> Iterator[Tally]:
+        since = self._since().tallies
+        kept = (one for one in self._tables.tallies() if (one.stage, one.arm) not in since)
+        return merge(kept, (copy(since[place]) for place in sorted(since)), key=lambda one: (one.stage, one.arm))
+
+
+class SQLReading(SQLRows):
+    """A trial that is only read; what the tables lack is read when it is first needed."""
+
+    def __init__(self, link: Link, known: Known) -> None:
+        super().__init__(link, known)
+        self._known = known
+        self._stages: dict[int, Stage | None] = {}
+
+    @cached_property
+    def _caught_up(self) -> tuple[Book, RowsByKey]:
+        return caught_up(self._tables, self._known)
+
+    def _since(self) -> RowsByKey:
+        return self._caught_up[1]
+
+    @property
+    def book(self) -> Book:
+        """The trial-wide numbers."""
+        return self._caught_up[0]
+
+    @book.setter
+    def book(self, book: Book) -> None:
+        raise OperationError("A trial that is only read cannot be changed.")
 
     def stage(self, number: int) -> Stage | None:
         if number not in self._stages:
-            row = self._one(self._link.statements.stage, number)
-            if row is None:
-                return None
-            self._stages[number] = stage_from(row)
+            self._stages[number] = super().stage(number)
         return self._stages[number]
 
-    def stage_at(self, position: int) -> Stage | None:
-        row = self._one(self._link.statements.stage_at, position)
-        return None if row is None else stage_from(row)
 
-    def tally(self, stage: int, arm: int) -> Tally | None:
-        row = self._one(self._link.statements.tally, stage, arm)
-        return None if row is None else Tally(*row)
+class SQLPublicReading(SQLReading):
+    """A trial as everybody may see it: how many people there are is right, whose outcomes came in is not looked at."""
 
-    def state(self) -> dict[str, bytes]:
-        rows = self._link.execute(self._link.statements.state, (self._id,))
-        return {str(array): bytes_from(value) for array, value in rows}
+    @cached_property
+    def _caught_up(self) -> tuple[Book, RowsByKey]:
+        return joined_since(self._tables, self._known)
 
-    def events(self, after: int = 0) -> Iterator[Event]:
-        return map(event_from, self._link.stream(self._link.statements.events, self._id, after))
-
-    def arms_since(self, after: int) -> list[int]:
-        rows = self._link.stream(self._link.statements.assigned_since, self._id, after)
-        return arms_of(data_from(body) for (body,) in rows)
-
-    def assignments(self) -> Iterator[Assignment]:
-        return (Assignment(*row) for row in self._link.stream(self._link.statements.all_assignments, self._id))
-
-    def open_in(self, stage: int) -> Iterator[Assignment]:
-        return (Assignment(*row) for row in self._link.stream(self._link.statements.open_in, self._id, stage))
-
-    def count_open(self, stage: int) -> int:
-        return int(self._link.execute(self._link.statements.count_open, (self._id, stage)).fetchone()[0])
-
-    def stages(self) -> Iterator[Stage]:
-        return map(stage_from, self._link.stream(self._link.statements.all_stages, self._id))
-
-    def tallies(self) -> Iterator[Tally]:
-        return (Tally(*row) for row in self._link.stream(self._link.statements.all_tallies, self._id))
+    def _people(self) -> RowsByKey:
+        raise OperationError("Single people are not in what everybody may see.")
 
 
-class SQLWriting(Drafting, SQLReading):
+class SQLWriting(Drafting, SQLRows):
     """A trial held for writing; `flush` writes out what changed."""
 
     def __init__(self, link: Link, known: Known) -> None:
-        SQLReading.__init__(self, link, known)
         Drafting.__init__(self, known)
-        self._assigned_before = known.book.people
+        self._tables, self._written = Tables(link, known.row), known.people_written
+        self._link = link
+        self._id = known.row
         self._opened_before = known.book.opened
 
+    def _since(self) -> RowsByKey:
+        return self.known.behind
+
     def _read_assignment(self, number: int) -> Assignment | None:
-        return SQLReading.assignment(self, number)
+        return self._tables.assignment(number)
 
     def _read_held(self, subject: str) -> list[Assignment]:
-        return SQLReading.held_by(self, subject)
+        return self._tables.held_by(subject)
 
     def _read_stage(self, number: int) -> Stage | None:
-        row = self._one(self._link.statements.stage, number)
-        return None if row is None else stage_from(row)
+        return self._tables.stage(number)
 
     def _read_stage_at(self, position: int) -> Stage | None:
-        return SQLReading.stage_at(self, position)
+        return self._tables.stage_at(position)
 
     def _read_tally(self, stage: int, arm: int) -> Tally | None:
-        return SQLReading.tally(self, stage, arm)
+        return self._tables.tally(stage, arm)
+
+    def wrote(self) -> bool:
+        """Whether there is anything to write."""
+        self.accept()
+        return bool(self.log or self.arrays or self.changed.holds()) or self.layout is not None
+
+    def as_one_statement(self, was: tuple[int, int, str, int]) -> tuple[Any, ...] | None:
+        """The parameters of the one statement that writes all of this block, if the trial is what it was; None if it
+        takes more than one."""
+        self.accept()
+        if len(self.log) != 1 or not may_wait(self):
+            return None
+        self.known.behind.enter_all(self.changed)
+        heads = (self.seq, self.head, self.public_seq, self.public_head)
+        return (*heads, self._id, *was[1:3], *event_row(self.log[0]))
 
     def flush(self) -> None:
-        """Write everything that changed in this block."""
-        self.accept()
-        texts, changed, trial = self._link.statements, self.changed, self._id
-        writes: Writes = []
+        """Write what this block did: the log and its heads, and the tables, unless they may wait."""
+        if not self.wrote():
+            return
+        texts, trial, known = self._link.statements, self._id, self.known
+        known.behind.enter_all(self.changed)
+        writes: Writes = [(texts.add_event, [(trial, *event_row(event)) for event in self.log])]
+        heads = (self.seq, self.head, self.public_seq, self.public_head)
+        if may_wait(self):
+            writes.append((texts.move_heads, [(*heads, trial)]))
+        else:
+            writes += self._rows()
+            known.caught_up(self.seq, self.book.people, for_all_to_know(self))
+            marks = (known.books_seq, known.joins_seq)
+            writes.append((texts.change_trial, [(*heads, canonical(self.book.to_json()), *marks, trial)]))
+        self._link.write(writes)
 
-        if self.log:
-            writes.append((texts.add_event, [(trial, *event_row(event)) for event in self.log]))
-        last = self._assigned_before
+    def _rows(self) -> Writes:
+        # Everything that the tables lack.
+        texts, trial, behind = self._link.statements, self._id, self.known.behind
+        writes: Writes = []
+        last = self.known.people_written
         new, old, moved = [], [], []
-        for n, one in changed.assignments.items():
+        for n, one in behind.assignments.items():
             if n > last:
                 new.append((trial, *assignment_row(one)))
                 continue
@@ -179,7 +227,7 @@ class SQLWriting(Drafting, SQLReading):
                 moved.append((one.subject, trial, n))
         last = self._opened_before
         born, turned, counted = [], [], []
-        for n, stage in changed.stages.items():
+        for n, stage in behind.stages.items():
             if n > last:
                 born.append((trial, *stage_row(stage)))
             elif n in self.turned:
@@ -188,14 +236,9 @@ class SQLWriting(Drafting, SQLReading):
                 counted.append((stage.people, stage.resolved, trial, n))
         writes += [(texts.add_assignment, new), (texts.change_assignment, old), (texts.hand_over, moved)]
         writes += [(texts.add_stage, born), (texts.change_stage, turned), (texts.count_stage, counted)]
-        if changed.tallies:
-            writes.append((texts.put_tally, [(trial, *tally_row(tally)) for tally in changed.tallies.values()]))
+        writes.append((texts.put_tally, [(trial, *tally_row(tally)) for tally in behind.tallies.values()]))
         if self.layout is not None:
             writes.append((texts.delete("state", "trial"), [(trial,)]))
-            writes.append((texts.put_state, [(trial, name, array) for name, array in self.layout.items()]))
-        elif self.arrays:
-            writes.append((texts.put_state, [(trial, name, array) for name, array in self.arrays.items()]))
-        if self.log:
-            heads = (self.seq, self.head, self.public_seq, self.public_head)
-            writes.append((texts.change_trial, [(*heads, canonical(self.book.to_json()), trial)]))
-        self._link.write(writes)
+        state = self.arrays if self.layout is None else self.layout
+        writes.append((texts.put_state, [(trial, name, array) for name, array in state.items()]))
+        return writes

@@ -18,12 +18,15 @@ from bestarm.storage.events import Event, canonical
 
 AT_ONCE: Final = 500
 """Subjects that are looked for in one statement."""
-TRIAL_COLUMNS: Final = ("id", "name", "design", "key", "seq", "head", "public_seq", "public_head", "book")
-HEADS: Final = ("seq", "head", "public_seq", "public_head", "book")
+HEADS: Final = ("seq", "head", "public_seq", "public_head")
+BOOKS: Final = ("book", "books_seq", "joins_seq")
+TRIAL_COLUMNS: Final = ("id", "name", "design", "key", *HEADS, *BOOKS)
 EVENT_COLUMNS: Final = (
     *("seq", "at", "actor", "kind", "body", "secret"),
     *("salt", "hash", "public_seq", "public_hash"),
 )
+EVENT_TYPES: Final = {"seq": "BIGINT", "at": "BIGINT", "public_seq": "BIGINT", "salt": "BYTEA"}
+"""Of the columns that are no text."""
 ASSIGNMENT_COLUMNS: Final = tuple(f.name for f in fields(Assignment))
 STAGE_COLUMNS: Final = tuple(f.name for f in fields(Stage))
 TALLY_COLUMNS: Final = tuple(f.name for f in fields(Tally))
@@ -50,8 +53,9 @@ class Statements:
         self._mark = mark
         self.names = 'SELECT "name" FROM "trials" ORDER BY "name"'
         self.trial = self._select("trials", TRIAL_COLUMNS, ("name",))
-        self.hold = self._select("trials", ("id", "seq", "head"), ("name",)) + lock
+        self.look = self._select("trials", ("id", "seq", "head", "books_seq"), ("name",))
         """The least that has to be read of a trial whose books are in memory."""
+        self.hold = self.look + lock
         self.assignment = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "number"))
         self.held = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "subject"))
         several = ", ".join([mark] * AT_ONCE)
@@ -64,7 +68,7 @@ class Statements:
         self.state = self._select("state", ("array", "bytes"), ("trial",))
         self.events = self._select("events", EVENT_COLUMNS, ("trial",)) + f' AND "seq" > {mark} ORDER BY "seq"'
         self.assigned_since = (
-            self._select("events", ("body",), ("trial",))
+            self._select("events", ("seq", "body"), ("trial",))
             + f' AND "seq" > {mark} AND "kind" = \'assigned\' ORDER BY "seq"'
         )
         self.all_assignments = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + ' ORDER BY "number"'
@@ -83,7 +87,17 @@ class Statements:
         self.add_stage = self._insert("stages", ("trial", *STAGE_COLUMNS))
         self.put_state = self._put("state", ("trial", "array"), ("bytes",))
         self.put_tally = self._put("tallies", ("trial", "stage", "arm"), TALLY_CHANGES)
-        self.change_trial = self._update("trials", HEADS, ("id",))
+        self.change_trial = self._update("trials", HEADS + BOOKS, ("id",))
+        self.move_heads = self._update("trials", HEADS, ("id",))
+        """What changes of a trial whose books may wait."""
+        moved = f'{self._update("trials", HEADS, ("id", "seq", "head"))} RETURNING "id"'
+        values = ", ".join(f"CAST({mark} AS {EVENT_TYPES.get(name, 'TEXT')})" for name in EVENT_COLUMNS)
+        self.append = (
+            f'WITH "moved" AS ({moved}) INSERT INTO "events" ({_listed(("trial", *EVENT_COLUMNS))}) '
+            f'SELECT "moved"."id", {values} FROM "moved"'
+        )
+        """Both, for one event, if the trial's last event is still the one that is given; else nothing. In PostgreSQL's
+        own words: elsewhere no block guesses (`bestarm.storage.guessing`)."""
         self.change_assignment = self._update("assignments", OUTCOME, ("trial", "number"))
         self.hand_over = self._update("assignments", ("subject",), ("trial", "number"))
         self.count_stage = self._update("stages", ("people", "resolved"), ("trial", "number"))
@@ -125,8 +139,7 @@ def event_row(event: Event) -> tuple[Any, ...]:
 
 def stage_row(stage: Stage) -> tuple[Any, ...]:
     """A stage as its columns."""
-    row = vars(stage)
-    return tuple(_text(row[name]) if name in ("weights", "releases", "terms") else row[name] for name in STAGE_COLUMNS)
+    return tuple(_text(value) if isinstance(value, list | dict) else value for value in _stage_row(stage))
 
 
 def stage_change(stage: Stage) -> tuple[Any, ...]:
@@ -135,6 +148,7 @@ def stage_change(stage: Stage) -> tuple[Any, ...]:
     return (*plain, _text(releases), _text(terms))
 
 
+_stage_row = attrgetter(*STAGE_COLUMNS)
 _stage_changes = attrgetter(*STAGE_CHANGES)
 
 

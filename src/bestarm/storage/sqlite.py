@@ -17,8 +17,8 @@ from bestarm.files import claim_private
 from bestarm.storage.keys import keys_beside
 from bestarm.storage.migrate import bring_up_to_date
 from bestarm.storage.sql import SQLStore
-from bestarm.storage.sql_blocks import Link, Writes
 from bestarm.storage.sql_statements import Statements
+from bestarm.storage.sql_tables import Link, Writes
 
 PATIENCE = 30.0
 """Seconds a writer waits for its turn."""

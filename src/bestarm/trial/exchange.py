@@ -147,7 +147,7 @@ def write_confidential(rules: Rules, reading: Reading, folder: str | Path) -> di
         path.write_text(_csv(columns, rows), encoding="utf-8")
     with replacing(log, OURS_ALONE) as path, path.open("w", encoding="utf-8") as out:
         for event in reading.events():
-            kept = vars(event) | {"salt": event.salt.hex()}
+            kept = event.as_dict() | {"salt": event.salt.hex()}
             out.write(json.dumps(kept, ensure_ascii=False) + "\n")
     return {"assignments.csv": str(assignments), "events.jsonl": str(log)}
 

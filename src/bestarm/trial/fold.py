@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, Literal
 
 from bestarm.design import Design
@@ -18,6 +17,7 @@ from bestarm.policy.algorithm import UNDECIDED, Algorithm
 from bestarm.policy.record import FloatArray
 from bestarm.release.distributed import LEAST_SHARE
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Tally
+from bestarm.storage.effects import assignment_of, enter_assigned, enter_told, resolve, stage_of, tally_of
 from bestarm.storage.memory import MemoryBooks
 from bestarm.trial.course import Opening, Outturn, TrialCourse, course_of
 
@@ -87,16 +87,20 @@ class Fold:
         self.turned = False
         """Whether a stage opened, closed or was released."""
         self._winner = UNDECIDED
+        self._course: TrialCourse | None = None
 
     @property
     def book(self) -> Book:
         """The trial-wide numbers."""
         return self.books.book
 
-    @cached_property
+    @property
     def course(self) -> TrialCourse:
         """What drives the policy; whoever only tells needs none."""
-        return self.rules.course(self.state)
+        course = self._course
+        if course is None:
+            course = self._course = self.rules.course(self.state)
+        return course
 
     def recruiting(self) -> FloatArray | None:
         """Each arm's probability to get the next person; None while every arm waits for releases."""
@@ -229,14 +233,11 @@ class Fold:
 
     def expect_stage(self, number: int) -> Stage:
         """A stage that has to be there."""
-        stage = self.books.stage(number)
-        if stage is None:
-            raise OperationError(f"The books lack stage {number}; run verify.")
-        return stage
+        return stage_of(self.books, number)
 
     def tally_of(self, stage: int, arm: int) -> Tally:
         """An arm's people in a stage."""
-        return self.books.tally(stage, arm) or Tally(stage, arm)
+        return tally_of(self.books, stage, arm)
 
     def sizes(self, stage: Stage) -> list[int]:
         """How many people each arm has in a stage."""
@@ -257,10 +258,7 @@ class Fold:
 
     def expect_assignment(self, number: int) -> Assignment:
         """An assignment that has to be there."""
-        assignment = self.books.assignment(number)
-        if assignment is None:
-            raise OperationError(f"The books lack assignment {number}; run verify.")
-        return assignment
+        return assignment_of(self.books, number)
 
     def apply(self, kind: str, at: int, body: dict[str, Any], secret: dict[str, Any] | None) -> None:
         """Change the state as this event says. Whether the event was right is not asked here; see `verify`."""
@@ -284,20 +282,13 @@ class Fold:
         self.books.save_stage(stage)
 
     def _assigned(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        arm, stage = body["arm"], self.expect_stage(body["stage"])
-        tally = self.tally_of(stage.number, arm)
+        arm = body["arm"]
+        stage = enter_assigned(self.books, at, body, secret)
         if body["replacing"]:
             self.book.vacant.remove((arm, stage.number))
         else:
             self.course.joined(arm)
             self.joined.append(arm)
-        tally.assigned += 1
-        stage.people += 1
-        subject = secret.get("subject", str(body["assignment"]))
-        self.books.save_assignment(Assignment(body["assignment"], subject, arm, stage.number, at))
-        self.books.save_tally(tally)
-        self.books.save_stage(stage)
-        self.book.people += 1
         if stage.size is None and (self.course.closes(stage) or (self.full and self.course.foreseen)):
             self._close(stage, at)
 
@@ -311,10 +302,7 @@ class Fold:
         self.books.save_stage(stage)
 
     def _told(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
-        assignment = self.expect_assignment(body["assignment"])
-        assignment.state, assignment.outcome = "told", secret["outcome"]
-        assignment.told_by, assignment.told_at = body["by"], at
-        self._resolve(assignment, secret["value"])
+        enter_told(self.books, at, body, secret)
 
     def _late(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         assignment = self.expect_assignment(body["assignment"])
@@ -331,13 +319,13 @@ class Fold:
             assignment = self.expect_assignment(body["assignment"])
             assignment.outcome = secret["outcome"]
             assignment.told_by, assignment.told_at = body["by"], at
-            self._resolve(assignment, secret["value"])
+            resolve(self.books, assignment, secret["value"])
 
     def _withdrawn(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         assignment = self.expect_assignment(body["assignment"])
         assignment.state, assignment.outcome = "withdrawn", None
         if body["rule"] == "impute":
-            self._resolve(assignment, secret["value"])
+            resolve(self.books, assignment, secret["value"])
         elif body["rule"] == "replace":
             stage, tally = self.expect_stage(assignment.stage), self.tally_of(assignment.stage, assignment.arm)
             if assignment.value is not None:
@@ -362,7 +350,7 @@ class Fold:
         tally.voided += 1
         self.books.save_tally(tally)
         assignment.state, assignment.outcome = "voided", None
-        self._resolve(assignment, secret["value"])
+        resolve(self.books, assignment, secret["value"])
 
     def _vacated(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         stage, tally = self.expect_stage(body["stage"]), self.tally_of(body["stage"], body["arm"])
@@ -372,23 +360,12 @@ class Fold:
         self.books.save_stage(stage)
         self.books.save_tally(tally)
 
-    def _resolve(self, assignment: Assignment, value: int) -> None:
-        stage, tally = self.expect_stage(assignment.stage), self.tally_of(assignment.stage, assignment.arm)
-        if assignment.value is None:
-            stage.resolved += 1
-            tally.resolved += 1
-        tally.total += value - (assignment.value or 0)
-        assignment.value = value
-        self.books.save_assignment(assignment)
-        self.books.save_stage(stage)
-        self.books.save_tally(tally)
-
     def _gathered(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         # Whoever is in the sums is told. If they withdrew since the servers added them up, it was too late.
         for number in secret["people"]:
             assignment = self.expect_assignment(number)
             assignment.state, assignment.told_by, assignment.told_at = "told", body["by"], at
-            self._resolve(assignment, 0)
+            resolve(self.books, assignment, 0)
         self.book.gathered = secret["sums"]
 
     def _released(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:

@@ -82,7 +82,9 @@ def no_such_participant() -> InputError:
     return InputError("There is no participant of this code in this trial.")
 
 
+@lru_cache(maxsize=4096)
 def _check(key: bytes, number: int) -> str:
+    # Whoever is given an id will soon be told of.
     return keyed_hash(key, b"assignment\0%d" % number)[:CHECK_LENGTH]
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from bestarm.errors import BestArmError
-from bestarm.storage.contract import Reading, Store, Writing
+from bestarm.storage.contract import Overtaken, Reading, Store, Writing
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import MICROSECONDS, Rules
 from bestarm.trial.policy_state import KeptState
@@ -44,7 +44,7 @@ def _as_heard(answer: Any) -> Any:
     return answer
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Request(Generic[Answer]):
     """Something asked of a trial."""
 
@@ -56,7 +56,7 @@ class Request(Generic[Answer]):
     """Whose assignments it is going to ask for, by pseudonym."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Reply(Generic[Answer]):
     """What became of a request."""
 
@@ -122,10 +122,11 @@ class Transactions(ABC):
         return self._serve(Request(hear))
 
     def _transact(self, requests: Sequence[Request[Any]]) -> list[Reply[Any]] | None:
-        # One transaction: what is owed, if anything; else the requests, and then there are replies.
+        # One transaction: what is owed, if anything; else the requests, and then there are replies. None also if
+        # somebody else wrote meanwhile: everything is decided again.
         replies: list[Reply[Any]] | None = None
         try:
-            with self._store.writing(self.name) as writing:
+            with self._store.writing(self.name, guess=self._head is not None) as writing:
                 if self._kept is None or self._head != writing.head:
                     self._must_be_ours(writing)
                     self._kept = KeptState(self._rules, writing)
@@ -145,6 +146,9 @@ class Transactions(ABC):
                     kept.follow(desk.fold, writing.seq)
                 kept.write(writing)
             self._head = writing.head
+        except Overtaken:
+            self._head = None
+            return None
         except BaseException:
             self._head = None  # whatever the state in memory has become, it is not what is on disk
             raise

@@ -7,6 +7,7 @@ whatever was not never happened. What is kept in memory between requests is used
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -318,7 +319,7 @@ class Trial(Looks, Tabled):
 
     @contextmanager
     def _for_staff(self) -> Iterator[Staff]:
-        with self._seen() as reading:
+        with self._seen(publicly=False) as reading:
             yield Staff(reading, self._books(reading), self._now(reading))
 
     def delete(self) -> None:
@@ -351,7 +352,8 @@ class Trial(Looks, Tabled):
 
     def _desk(self, writing: Writing, state: Any) -> Desk:
         def log(kind: str, at: int, actor: str, body: dict[str, Any], secret: dict[str, Any] | None) -> None:
-            salt, publicly = secrets.token_bytes(SALT_BYTES), (writing.public_seq, writing.public_head)
+            publicly = (writing.public_seq, writing.public_head)
+            salt = os.urandom(SALT_BYTES)
             writing.append(next_event(writing.head, publicly, writing.seq + 1, at, actor, kind, body, secret, salt))
 
         def deal(number: int, purpose: str) -> PersonalCoins:

@@ -57,15 +57,15 @@ class Looks(Transactions):
         return found
 
     @contextmanager
-    def _seen(self) -> Iterator[Reading]:
+    def _seen(self, publicly: bool = True) -> Iterator[Reading]:
         # What is shown includes every release whose time has come, so those are made first.
-        with self._store.reading(self.name) as reading:
+        with self._store.reading(self.name, publicly) as reading:
             self._must_be_ours(reading)
             if self._rules.follow_up is None or self._books(reading).owed(self._now(reading)) is None:
                 yield reading
                 return
         self.advance()
-        with self._store.reading(self.name) as reading:
+        with self._store.reading(self.name, publicly) as reading:
             self._must_be_ours(reading)
             yield reading
 

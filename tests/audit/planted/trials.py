@@ -15,9 +15,10 @@ import numpy as np
 from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import OUTCOME, Coins, PersonalCoins
 from bestarm.release.laws import LOCAL
-from bestarm.storage import events
-from bestarm.storage.contract import Assignment, Stage, Tally
+from bestarm.storage import effects, events
+from bestarm.storage.contract import Assignment, Books, Stage, Tally
 from bestarm.storage.events import PUBLIC_KINDS, EventKind
+from bestarm.trial import fold as folds
 from bestarm.trial import history, telling
 from bestarm.trial import trial as trials
 from bestarm.trial.comparisons import StageFigures
@@ -38,12 +39,12 @@ def exact_sums(fold: Fold, stage: Stage) -> dict[int, int]:
 @contextmanager
 def counted_twice() -> Iterator[None]:
     """An outcome weighs double in its sum."""
-    honest = Fold._resolve
+    honest = effects.resolve
 
-    def resolve(self: Fold, assignment: Assignment, value: int) -> None:
-        honest(self, assignment, 2 * value)
+    def resolve(books: Books, assignment: Assignment, value: int) -> None:
+        honest(books, assignment, 2 * value)
 
-    with patch.object(Fold, "_resolve", resolve):
+    with patch.object(effects, "resolve", resolve), patch.object(folds, "resolve", resolve):
         yield
 
 
@@ -256,7 +257,7 @@ def voided_left_in() -> Iterator[None]:
     def voided(self: Fold, at: int, body: Body, secret: Body) -> None:
         before = self.expect_assignment(body["assignment"]).value
         honest(self, at, body, secret)
-        self._resolve(self.expect_assignment(body["assignment"]), before or 0)
+        effects.resolve(self.books, self.expect_assignment(body["assignment"]), before or 0)
 
     with patch.dict(APPLY, {"voided": voided}):
         yield
