@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, Final
@@ -42,6 +42,9 @@ class PostgresLink(Link):
         with self.connection.cursor(name=f"stream_{id(object())}") as cursor:
             cursor.itersize = AT_ONCE
             yield from cursor.execute(statement, parameters)
+
+    def listed(self, values: Sequence[str]) -> Any:
+        return list(values)
 
     def _pipeline(self) -> AbstractContextManager[Any]:
         return self.connection.pipeline() if self.far else nullcontext()
@@ -102,7 +105,7 @@ def _as_one(single: dict[str, tuple[str, tuple[Any, ...]]]) -> tuple[str, list[t
 class PostgresStore(SQLStore):
     """Trials in a database."""
 
-    statements = Statements("%s", lock=" FOR UPDATE")
+    statements = Statements("%s", among="= ANY(%s)", lock=" FOR UPDATE")
     begin_writing = "BEGIN"
     begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     guesses = True
@@ -133,6 +136,9 @@ class PostgresStore(SQLStore):
 
     def _link(self, connection: Any) -> Link:
         connection.autocommit = True  # transactions are begun by us, not by the driver
+        # All our statements have an index. A plan that was made while a table was small is kept with the prepared
+        # statement, and would go through everybody once the table has grown.
+        connection.execute("SET enable_seqscan = off")
         return PostgresLink(connection, self.statements)
 
     def _free(self, connection: Any) -> bool:
@@ -143,6 +149,7 @@ class PostgresStore(SQLStore):
         return True
 
     def _give_back(self, connection: Any) -> None:
+        connection.execute("RESET enable_seqscan")
         connection.autocommit = False
 
     def _gone(self, error: Exception) -> bool:

@@ -16,8 +16,6 @@ from bestarm.errors import OperationError
 from bestarm.storage.contract import Assignment, Book, Stage, Tally
 from bestarm.storage.events import Event, canonical
 
-AT_ONCE: Final = 500
-"""Subjects that are looked for in one statement."""
 HEADS: Final = ("seq", "head", "public_seq", "public_head")
 BOOKS: Final = ("book", "books_seq", "joins_seq")
 TRIAL_COLUMNS: Final = ("id", "name", "design", "key", *HEADS, *BOOKS)
@@ -47,9 +45,10 @@ tally_row = attrgetter(*TALLY_COLUMNS)
 
 
 class Statements:
-    """All statements, with `mark` where a parameter goes and `lock` at the end of what holds a trial for writing."""
+    """All statements, with `mark` where a parameter goes, `among` to test whether something is in a list that is one
+    parameter, and `lock` at the end of what holds a trial for writing."""
 
-    def __init__(self, mark: str, lock: str = "") -> None:
+    def __init__(self, mark: str, among: str, lock: str = "") -> None:
         self._mark = mark
         self.names = 'SELECT "name" FROM "trials" ORDER BY "name"'
         self.trial = self._select("trials", TRIAL_COLUMNS, ("name",))
@@ -58,10 +57,7 @@ class Statements:
         self.hold = self.look + lock
         self.assignment = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "number"))
         self.held = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "subject"))
-        several = ", ".join([mark] * AT_ONCE)
-        self.held_by_any = (
-            self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + f' AND "subject" IN ({several})'
-        )
+        self.held_by_any = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + f' AND "subject" {among}'
         self.stage = self._select("stages", STAGE_COLUMNS, ("trial", "number"))
         self.stage_at = self._select("stages", STAGE_COLUMNS, ("trial", "position"))
         self.tally = self._select("tallies", TALLY_COLUMNS, ("trial", "stage", "arm"))

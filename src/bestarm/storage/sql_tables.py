@@ -8,7 +8,7 @@ from typing import Any
 
 from bestarm.storage.contract import Assignment, Stage, Tally
 from bestarm.storage.events import Event
-from bestarm.storage.sql_statements import AT_ONCE, Statements, bytes_from, data_from, event_from, stage_from
+from bestarm.storage.sql_statements import Statements, bytes_from, data_from, event_from, stage_from
 
 Writes = list[tuple[str, list[tuple[Any, ...]]]]
 """Statements, each with the parameters of all its rows."""
@@ -28,6 +28,10 @@ class Link(ABC):
     def stream(self, statement: str, *parameters: Any) -> Iterator[tuple[Any, ...]]:
         """Rows one after the other, so that they need not fit into memory."""
         yield from self.execute(statement, parameters)
+
+    @abstractmethod
+    def listed(self, values: Sequence[str]) -> Any:
+        """Several values as the one parameter of a statement."""
 
     @abstractmethod
     def begin(self, begin: str, hold: str | None) -> None:
@@ -70,13 +74,8 @@ class Tables:
 
     def held_by_any(self, subjects: Sequence[str]) -> list[Assignment]:
         """All assignments of any of these subjects, each once, in any order."""
-        found: dict[int, Assignment] = {}
-        for start in range(0, len(subjects), AT_ONCE):
-            some = list(subjects[start : start + AT_ONCE])
-            some += [some[-1]] * (AT_ONCE - len(some))
-            for row in self._link.execute(self._texts.held_by_any, (self._id, *some)):
-                found[row[0]] = Assignment(*row)
-        return list(found.values())
+        rows = self._link.execute(self._texts.held_by_any, (self._id, self._link.listed(subjects))).fetchall()
+        return [Assignment(*row) for row in rows]
 
     def stage(self, number: int) -> Stage | None:
         """The stage of that number."""

@@ -6,6 +6,7 @@ so that a release somebody saw is never lost. `BEGIN IMMEDIATE` gives each write
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy import event
 
 from bestarm.errors import InputError, OperationError
 from bestarm.files import claim_private
+from bestarm.storage.events import canonical
 from bestarm.storage.keys import keys_beside
 from bestarm.storage.migrate import bring_up_to_date
 from bestarm.storage.sql import SQLStore
@@ -30,6 +32,9 @@ class SQLiteLink(Link):
     def __init__(self, connection: Any, statements: Statements) -> None:
         super().__init__(connection, statements)
         self._cursor = connection.cursor()
+
+    def listed(self, values: Sequence[str]) -> Any:
+        return canonical(list(values))
 
     def begin(self, begin: str, hold: str | None) -> None:
         run = self._cursor.execute
@@ -51,7 +56,7 @@ class SQLiteLink(Link):
 class SQLiteStore(SQLStore):
     """Trials in a file."""
 
-    statements = Statements("?")
+    statements = Statements("?", among='IN (SELECT "value" FROM json_each(?))')
     begin_writing = "BEGIN IMMEDIATE"
     begin_reading = "BEGIN DEFERRED"
 

@@ -36,7 +36,7 @@ from bestarm.trial.policy_state import KeptState
 Answer = TypeVar("Answer")
 Clock = Callable[[], float]
 """Seconds since 1970."""
-SEVERAL: Final = 20
+SEVERAL: Final = 2
 """More people than this, of all requests that are heard together, are looked for at once."""
 
 
