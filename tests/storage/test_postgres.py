@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bestarm.errors import OperationError
-from bestarm.storage import open_store, postgres
-from bestarm.storage.postgres import in_few, is_near
+from bestarm.storage import open_store, postgres, sql
+from bestarm.storage.postgres import PostgresStore, in_few, is_near
 from bestarm.trial.trial import Trial
 from tests.trial.people import ChosenNoise
 
@@ -52,3 +52,22 @@ def test_over_a_network_it_is_the_same_trial(postgres_place: str, monkeypatch: p
         assert near.status()["state"] == trial.status()["state"] == "paused"
     assert trial.verify().ok
     trial.close()
+
+
+def test_no_look_goes_through_everybody_however_small_the_table_was(
+    postgres_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql, "MOST_IDLE", 0)  # whoever comes next has the connection from the pool
+    store = PostgresStore(postgres_place, create=True)
+    with store._block(store.begin_reading) as link:
+        texts, several = store.statements, link.listed(["a", "b", "c"])
+        looks = [(texts.held_by_any, (1, several)), (texts.held, (1, "a")), (texts.assignment, (1, 1))]
+        looks += [(texts.open_in, (1, 1)), (texts.events, (1, 0)), (texts.assigned_since, (1, 0))]
+        for statement, parameters in looks:
+            plan = " ".join(line for (line,) in link.execute(f"EXPLAIN {statement}", parameters).fetchall())
+            assert "Seq Scan" not in plan, plan
+        ours = link.connection.info.backend_pid
+    with store.engine.connect() as pooled:
+        assert pooled.exec_driver_sql("SELECT pg_backend_pid()").scalar() == ours
+        assert pooled.exec_driver_sql("SHOW enable_seqscan").scalar() == "on"
+    store.close()
