@@ -60,7 +60,7 @@ def test_no_look_goes_through_everybody_however_small_the_table_was(
     monkeypatch.setattr(sql, "MOST_IDLE", 0)  # whoever comes next has the connection from the pool
     store = PostgresStore(postgres_place, create=True)
     with store._block(store.begin_reading) as link:
-        texts, several = store.statements, link.listed(["a", "b", "c"])
+        texts, several = store.statements, link.listed([str(n) for n in range(500)])
         looks = [(texts.held_by_any, (1, several)), (texts.held, (1, "a")), (texts.assignment, (1, 1))]
         looks += [(texts.open_in, (1, 1)), (texts.events, (1, 0)), (texts.assigned_since, (1, 0))]
         for statement, parameters in looks:
