@@ -136,9 +136,6 @@ class PostgresStore(SQLStore):
 
     def _link(self, connection: Any) -> Link:
         connection.autocommit = True  # transactions are begun by us, not by the driver
-        # All our statements have an index. A plan that was made while a table was small is kept with the prepared
-        # statement, and would go through everybody once the table has grown.
-        connection.execute("SET enable_seqscan = off")
         return PostgresLink(connection, self.statements)
 
     def _free(self, connection: Any) -> bool:
@@ -149,7 +146,6 @@ class PostgresStore(SQLStore):
         return True
 
     def _give_back(self, connection: Any) -> None:
-        connection.execute("RESET enable_seqscan")
         connection.autocommit = False
 
     def _gone(self, error: Exception) -> bool:
