@@ -146,6 +146,12 @@ class Batched(Algorithm):
         return {"leads": self.leads, "challenges": self.challenges}
 
 
+@rule
+def never_merges(state: State, constants: Any) -> bool:
+    """The `merges` rule of algorithms whose stages are all released by themselves."""
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Staged(Algorithm):
     """Assigns by coins, stage by stage: everybody in a stage gets an arm by the weights fixed when it opened.
@@ -158,15 +164,23 @@ class Staged(Algorithm):
       `people`; it closes at once if the answer is not above that. Asked after each release while a stage is open.
     * `settle(state, constants, slot, values)`: the oldest unreleased stage, at `slot`, has been released; in `values`
       stands each arm's noisy sum, or first the noisy difference. What follows from it is remembered here.
+    * `merges(state, constants)`: is the oldest unreleased stage to be released together with the next one? Asked when
+      its own release is due, and only while the next one is alike (`bestarm.policy.stages.next_is_alike`).
     """
 
     open_stage: Callable[[Any, Any, int], None]
     extent: Callable[[Any, Any, int], int]
     settle: Callable[[Any, Any, int, FloatArray], None]
+    merges: Callable[[Any, Any], bool] = never_merges
 
     @property
     def rules(self) -> dict[str, Callable[..., Any]]:
-        return super().rules | {"open_stage": self.open_stage, "extent": self.extent, "settle": self.settle}
+        return super().rules | {
+            "open_stage": self.open_stage,
+            "extent": self.extent,
+            "settle": self.settle,
+            "merges": self.merges,
+        }
 
 
 @rule

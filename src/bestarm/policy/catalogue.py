@@ -304,6 +304,7 @@ def evidence() -> Staged:
         open_stage=coin.open_stage,
         extent=coin.extent,
         settle=coin.settle,
+        merges=coin.merges,
         over=coin.over,
         explain=coin_report.explain,
         standings=coin_report.standings,

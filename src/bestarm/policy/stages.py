@@ -40,7 +40,7 @@ class Openings(NamedTuple):
     champion: IntArray
     """The arm whose lead the stage is about: missing outcomes are never counted in its favour."""
     planned: IntArray
-    """How many people it was planned for."""
+    """How many people it was planned for, with those of stages that were merged into it."""
 
 
 class Stages(NamedTuple):
@@ -48,7 +48,7 @@ class Stages(NamedTuple):
 
     openings: Openings
     progress: IntArray
-    """How many stages were opened, closed and released."""
+    """How many stages were opened, closed and released; one that was merged into the next counts as released."""
     assigned: IntArray
     """People assigned to each arm so far."""
     size: IntArray
@@ -244,6 +244,38 @@ def difference_for(stages: Stages, slot: int, a: int, b: int, value: float) -> f
 def enter_closing(stages: Stages) -> None:
     """The open stage takes nobody any more."""
     stages.progress[CLOSED] += 1
+
+
+@rule
+def next_is_alike(stages: Stages) -> bool:
+    """Whether the oldest unreleased stage could as well have gone on: another one has opened after it, with the same
+    weights to the last grain, the same form and the same champion.
+
+    Whether that one has closed is not asked: its own coins may have touched that, and who merges stages chooses with
+    which bets its people are met ("What a bet may look at" in docs/evidence-proof.md).
+    """
+    if stages.progress[RELEASED] + 2 > stages.progress[OPENED]:
+        return False
+    openings = stages.openings
+    one = oldest_slot(stages)
+    two = (one + 1) % PENDING
+    if openings.difference[one] != openings.difference[two] or openings.champion[one] != openings.champion[two]:
+        return False
+    for arm in range(stages.assigned.size):  # noqa: SIM110 (compiled)
+        if openings.weights[one, arm] != openings.weights[two, arm]:
+            return False
+    return True
+
+
+@rule
+def enter_merging(stages: Stages) -> None:
+    """The oldest unreleased stage goes on in the next one, which is alike: its people are released with that one's."""
+    one = oldest_slot(stages)
+    two = (one + 1) % PENDING
+    stages.openings.planned[two] += in_stage(stages, one)
+    for arm in range(stages.assigned.size):
+        stages.size[two, arm] += stages.size[one, arm]
+    stages.progress[RELEASED] += 1
 
 
 @rule

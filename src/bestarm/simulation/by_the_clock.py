@@ -21,6 +21,7 @@ from bestarm.policy.stages import (
     PENDING,
     RELEASED,
     enter_closing,
+    enter_merging,
     enter_opening,
     enter_people,
     enter_release,
@@ -29,6 +30,7 @@ from bestarm.policy.stages import (
     makes_groups,
     may_close,
     newest_slot,
+    next_is_alike,
     next_slot,
     oldest_slot,
     round_weights,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     open_stage: Callable[..., None]
     extent: Callable[..., int]
     settle: Callable[..., None]
+    merges: Callable[..., bool]
     count: Callable[..., float]
     blur: Callable[..., float]
     holds: bool
@@ -193,6 +196,13 @@ def stage_by_stage(
                 enter_closing(stages)
                 due_at[newest] = due_after(world.clock, now)
         elif stages.progress[CLOSED] > stages.progress[RELEASED]:
+            if next_is_alike(stages) and merges(state, constants):
+                after = (oldest + 1) % PENDING
+                sums[after, :] += sums[oldest, :]
+                if after == newest_slot(stages):
+                    target += in_stage(stages, oldest)
+                enter_merging(stages)
+                continue
             if not makes_groups(stages, oldest, world.group):
                 break
             now = max(now, due)

@@ -94,7 +94,8 @@ class Stage:
     released_at: int | None = None
     """When its release was due, or, without a follow-up, the hour in which it was made."""
     releases: list[int] | None = None
-    """The noisy sums of its arms, or the noisy difference, in integer steps: what anybody gets to see."""
+    """The noisy sums of its arms, or the noisy difference, in integer steps: what anybody gets to see. None at all if
+    its people went on in the next stage, whose release is over both."""
     terms: dict[str, Any] | None = None
     """What the ledger says of each of these."""
 
@@ -116,6 +117,17 @@ class Tally:
     """The exact sum of the integers known so far."""
     voided: int = 0
     """How many of them were voided; public once the stage is released. They keep their place in `assigned`."""
+
+    def with_people_of(self, other: Tally) -> Tally:
+        """This one with those of another stage's arm."""
+        return Tally(
+            self.stage,
+            self.arm,
+            self.assigned + other.assigned,
+            self.resolved + other.resolved,
+            self.total + other.total,
+            self.voided + other.voided,
+        )
 
 
 @dataclass

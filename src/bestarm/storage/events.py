@@ -36,6 +36,7 @@ EventKind: TypeAlias = Literal[
     "relabelled",
     "voided",
     "gathered",
+    "merged",
     "released",
     "stopped",
     "paused",
@@ -44,7 +45,7 @@ EventKind: TypeAlias = Literal[
 """Everything that can happen. In a log that somebody changed there may be other words."""
 
 PUBLIC_KINDS: Final[frozenset[str]] = frozenset(
-    {"created", "opened", "assigned", "vacated", "relabelled", "released", "stopped", "paused", "resumed"}
+    {"created", "opened", "assigned", "vacated", "relabelled", "merged", "released", "stopped", "paused", "resumed"}
 )
 """Events whose bodies are public. All others are confidential, and so is that they happened."""
 

@@ -18,6 +18,7 @@ from bestarm.policy.record import LARGEST_STAGE, FloatArray, Record, assign, ope
 from bestarm.policy.stages import (
     Stages,
     enter_closing,
+    enter_merging,
     enter_opening,
     enter_people,
     enter_release,
@@ -26,6 +27,7 @@ from bestarm.policy.stages import (
     least_people,
     may_close,
     newest_slot,
+    next_is_alike,
     next_slot,
     oldest_slot,
     round_weights,
@@ -99,6 +101,14 @@ class TrialCourse(ABC):
         """A stage has closed."""
 
     @abstractmethod
+    def merges(self) -> bool:
+        """Whether the people of the stage whose turn it is are to be released with those of the next one."""
+
+    @abstractmethod
+    def merged(self) -> None:
+        """The stage whose turn it was has been merged with the next one."""
+
+    @abstractmethod
     def released(self, stage: Stage, outturn: Outturn) -> None:
         """The stage whose turn it was has been released."""
 
@@ -157,6 +167,12 @@ class BatchedCourse(TrialCourse):
 
     def closed(self) -> None:
         pass
+
+    def merges(self) -> bool:
+        return False
+
+    def merged(self) -> None:
+        raise OperationError("Batches of one arm are never merged.")
 
     def released(self, stage: Stage, outturn: Outturn) -> None:
         release(self.record, stage.champion, outturn.sizes[stage.champion], outturn.values[0])
@@ -219,6 +235,12 @@ class StagedCourse(TrialCourse):
 
     def closed(self) -> None:
         enter_closing(self.stages)
+
+    def merges(self) -> bool:
+        return next_is_alike(self.stages) and bool(self.algorithm.merges(self.state, self.constants))
+
+    def merged(self) -> None:
+        enter_merging(self.stages)
 
     def released(self, stage: Stage, outturn: Outturn) -> None:
         slot = oldest_slot(self.stages)

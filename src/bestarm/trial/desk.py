@@ -73,12 +73,19 @@ class Desk:
         return moment(self.at if self.fold.rules.follow_up is not None else self.at - self.at % HOUR)
 
     def settle(self) -> None:
-        """Let everything happen that is owed: releases whose time has come, and the end of the trial."""
+        """Let everything happen that is owed: releases whose time has come, stages that go on in the next one, and the
+        end of the trial."""
         while (owed := self.fold.owed(self.at)) is not None:
-            if owed.stage is not None:
+            if owed.stage is not None and owed.kind == "merged":
+                self._merge(owed.stage)
+            elif owed.stage is not None:
                 self._release(owed.stage)
             else:
                 self._stop(owed)
+
+    def _merge(self, stage: Stage) -> None:
+        time = moment(self.fold.public_time(stage, self.at))
+        self.emit("merged", OURSELVES, {"stage": stage.number, "into": stage.number + 1, "time": time})
 
     def _release(self, stage: Stage) -> None:
         totals, missing = {}, {}

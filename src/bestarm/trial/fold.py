@@ -67,9 +67,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Owed:
-    """An event that has to happen now: a stage's release, or the end of the trial."""
+    """An event that has to happen now: a stage's release or its merging with the next one, or the end of the trial."""
 
-    kind: Literal["released", "stopped"]
+    kind: Literal["merged", "released", "stopped"]
     stage: Stage | None = None
     arm: int | None = None
     """The recommended arm, when the evidence ends the trial; None when the participants ran out."""
@@ -126,9 +126,12 @@ class Fold:
             return Owed("stopped", arm=self._winner)
         if book.released < book.closed:
             stage = self.next_to_release()
+            ready = self.ready(stage, at)
+            if ready and self.merges():
+                return Owed("merged", stage)
             if not self.may_release(stage):
                 return Owed("stopped")
-            return Owed("released", stage) if self.ready(stage, at) else None
+            return Owed("released", stage) if ready else None
         return Owed("stopped") if self.full else None
 
     def next_to_release(self) -> Stage:
@@ -141,6 +144,11 @@ class Fold:
         if stage is None:
             raise OperationError(f"The books lack the stage whose turn is {position}; run verify.")
         return stage
+
+    def merges(self) -> bool:
+        """Whether the stage whose turn it is will be released together with the next one: the public record decides.
+        Never with distributed noise, which everybody made for the people of their own stage."""
+        return not self.rules.design.distributed and self.course.merges()
 
     def may_release(self, stage: Stage) -> bool:
         """Whether every sum that the stage would release is over enough people: assignments alone decide that."""
@@ -368,6 +376,25 @@ class Fold:
             resolve(self.books, assignment, 0)
         self.book.gathered = secret["sums"]
 
+    def _merged(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
+        stage, into = self.expect_stage(body["stage"]), self.expect_stage(body["into"])
+        for arm in stage.arms:
+            tally, other = self.tally_of(stage.number, arm), self.tally_of(into.number, arm)
+            self.books.save_tally(other.with_people_of(tally))
+            self.books.save_tally(Tally(stage.number, arm))
+        into.people += stage.people
+        into.resolved += stage.resolved
+        into.extent += stage.people
+        if into.size is not None:
+            into.size += stage.people
+        stage.people = stage.resolved = stage.size = 0
+        stage.releases, stage.released_at, stage.terms = [], self.public_time(stage, at), {}
+        self.books.save_stage(stage)
+        self.books.save_stage(into)
+        self.book.released += 1
+        self.turned = True
+        self.course.merged()
+
     def _released(self, at: int, body: dict[str, Any], secret: dict[str, Any]) -> None:
         stage = self.expect_stage(body["stage"])
         for arm, (missing, imputed) in secret.get("missing", {}).items():
@@ -430,6 +457,7 @@ APPLY: Final[dict[str, Callable[[Fold, int, dict[str, Any], dict[str, Any]], Non
     "relabelled": Fold._relabelled,
     "voided": Fold._voided,
     "gathered": Fold._gathered,
+    "merged": Fold._merged,
     "released": Fold._released,
     "stopped": Fold._stopped,
     "paused": Fold._paused,

@@ -111,7 +111,8 @@ def released_since(fold: Fold, first: int) -> Iterator[tuple[Stage, Tallies]]:
 
 def figures_of(fold: Fold, stage: Stage, tallies: Tallies) -> StageFigures:
     """A released stage in public numbers."""
-    values = [value / fold.rules.grid for value in stage.releases or []]
+    # A stage whose people went on in the next one has nothing released of its own.
+    values = [value / fold.rules.grid for value in stage.releases] if stage.releases else None
     sizes, voids = [0] * len(stage.weights), [0] * len(stage.weights)
     for arm, tally in tallies.items():
         if 0 <= arm < len(sizes) and stage.weights[arm] > 0:  # somebody may have changed the books
@@ -122,7 +123,9 @@ def figures_of(fold: Fold, stage: Stage, tallies: Tallies) -> StageFigures:
 def released(fold: Fold, stage: Stage, figures: StageFigures) -> list[Released]:
     """What was released of a stage: the noisy sum of each arm, or one noisy difference."""
     at, terms = stage.released_at or 0, stage.terms or {}
-    values, sizes, voids = figures.values or [], figures.sizes, figures.voided
+    values, sizes, voids = figures.values, figures.sizes, figures.voided
+    if values is None:
+        return []
     if stage.difference:
         arms = (stage.champion, *(arm for arm in stage.arms if arm != stage.champion))
         pair, voided = tuple(sizes[arm] for arm in arms), tuple(voids[arm] for arm in arms)

@@ -51,6 +51,7 @@ UNREADABLE: Final = (
 UNSOUND: Final = "The stages and lines of the design's hard end do not keep its promise."
 FEW: Final = 10_000
 """Outcomes whose integers are remembered."""
+MISTIMED: Final = "The public time is not the one the design dictates."
 LOST: Final = "From here on decisions cannot be derived again; the chain is checked to its end."
 
 
@@ -176,7 +177,7 @@ class Recheck:
         if event.kind in ("opened", "assigned", "vacated", "relabelled", "paused", "resumed"):
             rounded = event.at if fold.rules.follow_up is not None else event.at - event.at % HOUR
             if event.body["time"] != moment(rounded):
-                raise Wrong("The public time is not the one the design dictates.")
+                raise Wrong(MISTIMED)
         CHECK[event.kind](self, event)
 
     def created(self, event: Event) -> None:
@@ -278,6 +279,14 @@ class Recheck:
         if refused is not None:
             raise Wrong(refused)
 
+    def merged(self, event: Event) -> None:
+        """It was this stage's turn, its time had come, and alone it was too small."""
+        if self.fold.owed(event.at) is None:
+            raise Wrong("No stage was to be released yet.")
+        check_merging(self.fold, event.body)
+        if event.body["time"] != moment(self.fold.public_time(self.fold.next_to_release(), event.at)):
+            raise Wrong(MISTIMED)
+
     def released(self, event: Event) -> None:
         """It was this stage's turn, and what was imputed is possible."""
         owed = self.fold.owed(event.at)
@@ -288,7 +297,7 @@ class Recheck:
         if event.body["voided"] != [voids[arm] for arm in owed.stage.arms]:
             raise Wrong("The number of people who were voided is wrong.")
         if event.body["time"] != moment(self.fold.public_time(owed.stage, event.at)):
-            raise Wrong("The public time is not the one the design dictates.")
+            raise Wrong(MISTIMED)
         missing = dict((event.secret or {})["missing"])
         for arm in owed.stage.arms:
             tally = self.fold.tally_of(owed.stage.number, arm)
@@ -421,10 +430,23 @@ def check_vacancy(fold: Fold, body: dict[str, Any]) -> None:
         raise Wrong("There was nobody to replace.")
 
 
+def check_merging(fold: Fold, body: dict[str, Any]) -> None:
+    """It was this stage's turn, and alone it was too small to be released."""
+    if fold.book.released >= fold.book.closed:
+        raise Wrong("No stage was to be released yet.")
+    number = fold.next_to_release().number
+    if (body["stage"], body["into"]) != (number, number + 1):
+        raise Wrong("It was another stage's turn, or it goes on in another one.")
+    if not fold.merges():
+        raise Wrong("The stage had to be released by itself.")
+
+
 def check_release(fold: Fold, body: dict[str, Any]) -> None:
     """It was this stage's turn, with these people, and a release is made of whole numbers."""
     if fold.book.released >= fold.book.closed:
         raise Wrong("No stage was to be released yet.")
+    if fold.merges():
+        raise Wrong("The stage had to be merged with the next one.")
     stage = fold.next_to_release()
     sizes = fold.sizes(stage)
     if body["stage"] != stage.number or body["sizes"] != [sizes[arm] for arm in stage.arms]:

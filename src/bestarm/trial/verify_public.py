@@ -34,6 +34,7 @@ from bestarm.trial.verify import (
     UNSOUND,
     Wrong,
     check_assignment,
+    check_merging,
     check_opening,
     check_release,
     check_vacancy,
@@ -186,11 +187,11 @@ def _check(fold: PublicFold, kind: str, body: dict[str, Any]) -> None:
     overdue = owed is not None and (owed.stage is None or fold.owed(at - MICROSECONDS) is not None)
     if owed is not None and overdue and kind != owed.kind:
         raise Wrong(f"Before anything else the trial had to be {owed.kind}.")
-    if kind == "released":
-        check_release(fold, body)
+    if kind in ("merged", "released"):
+        (check_release if kind == "released" else check_merging)(fold, body)
         due = fold.due_at(fold.next_to_release())
         if due is not None and (at < due if fold.rules.design.distributed else body["time"] != moment(due)):
-            raise Wrong("The release was not made when it was due.")
+            raise Wrong("The stage was not released when it was due.")
     elif kind == "stopped":
         if fold.book.state == "stopped":
             raise Wrong("The trial had stopped already.")

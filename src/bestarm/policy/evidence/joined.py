@@ -145,6 +145,15 @@ def settle(state: Evidence, constants: EvidenceConstants, slot: int, values: Flo
 
 
 @rule(inline=False)
+def merges(state: Evidence, constants: EvidenceConstants) -> bool:
+    """Whether the oldest stage waits for the next one. Where a difference is stated, each is released by itself: walks
+    are over a number of people that is fixed when their stage opens."""
+    if constants.control.arm >= 0 or has_end(constants.ladder) or constants.paired.zone > 0.0:
+        return False
+    return single.merges(of_arms(state), constants.single)
+
+
+@rule(inline=False)
 def over(state: Evidence, constants: EvidenceConstants) -> int:
     """The recommended arm, or UNDECIDED; control for "none"."""
     if constants.control.arm >= 0:

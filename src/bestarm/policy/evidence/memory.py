@@ -36,6 +36,8 @@ class Memory(NamedTuple):
     total: FloatArray
     counted: FloatArray
     """Released sums of each arm, added up, and the people in them; releases of a difference are left out."""
+    wanted: FloatArray
+    """How many people the next release should have, if its stage opened before the last one; else 0: as planned."""
 
 
 @rule(allocates=True)
@@ -52,6 +54,7 @@ def new_memory(arms: int, law: Law, spread: float) -> Memory:
         np.zeros(arms),
         np.zeros(arms),
         np.zeros(arms),
+        np.zeros(1),
     )
 
 

@@ -11,9 +11,19 @@ from typing import Final, NamedTuple
 
 from bestarm.policy.evidence.constants import CoinConstants, first_size
 from bestarm.policy.evidence.far import far_size, is_far
-from bestarm.policy.evidence.memory import Memory, arms_in, best_but, is_in, lead, outcome_variance, spread_between
+from bestarm.policy.evidence.memory import (
+    Memory,
+    arms_in,
+    best_but,
+    is_in,
+    lead,
+    outcome_variance,
+    released_people,
+    spread_between,
+)
 from bestarm.policy.evidence.stake import choose_bet, look, plain_prospect
 from bestarm.policy.record import FloatArray
+from bestarm.policy.stages import Openings
 from bestarm.rules import rule
 
 SIZES: Final = 15
@@ -92,28 +102,28 @@ def best_offer(
 
 @rule
 def blind_size(constants: CoinConstants, enrolled: float, variance: float) -> float:
-    """The least people on an arm while outcomes of others are awaited: so many that the noise adds little to what is
-    left to chance, within limits set by all who are enrolled; the limits are wider while noise dominates."""
+    """The least people on an arm while outcomes of others are awaited: few, since stages that turn out to be too small
+    are merged, but not so few that there would soon be too many of them."""
     tuning = constants.tuning
-    ratio = constants.noise / variance
-    quiet = min(ratio / tuning.blind_noise, tuning.blind_most * enrolled)
-    loud = min(ratio / tuning.blind_loud, tuning.blind_more * enrolled)
-    return max(quiet, loud, tuning.blind_least * enrolled)
+    return max(
+        min(constants.noise / variance / tuning.blind_noise, tuning.blind_most * enrolled),
+        tuning.blind_least * enrolled,
+    )
 
 
 @rule
 def while_awaited(constants: CoinConstants, memory: Memory, size: float, enrolled: float, arm: int) -> float:
     """By what to multiply a stage's sizes if outcomes of some of those `enrolled` on its largest arm are awaited.
 
-    These will bring evidence of their own and are taken off. But then the stage is not small: otherwise there would
-    soon be many, each with its own noise. How arms compare stays as it is, so that weights follow what is known.
+    These will bring evidence of their own and are taken off. How arms compare stays as it is, so that weights follow
+    what is known.
     """
     awaited: float = enrolled - memory.people[arm]
     if awaited <= 0.0:
         return 1.0
     variance = outcome_variance(memory.mean[arm], memory.people[arm])
     least = blind_size(constants, enrolled, variance)
-    return max(size - constants.tuning.blind_trust * awaited, least) / size
+    return max(size - awaited, least) / size
 
 
 @rule(inline=False)
@@ -166,3 +176,21 @@ def plan_stage(
         size[arm] *= scale
         total += size[arm]
     return StagePlan(min(float(math.ceil(total)), LARGEST), difference, leader)
+
+
+@rule(inline=False)
+def wanted_people(constants: CoinConstants, memory: Memory, openings: Openings, slot: int, gaps: FloatArray) -> float:
+    """How many people should be released next, of those in the stage at `slot` and in others of its weights.
+
+    A stage that opened while outcomes were awaited was planned on older news than there is when its turn comes: bets
+    are chosen for what would be planned now, and it is merged with the next one if it is much smaller. It follows from
+    earlier releases and the opening alone.
+    """
+    leader = best_but(memory, -1)
+    most = 0.0
+    if not is_far(constants, released_people(memory)):
+        for b in range(constants.arms):
+            if b != leader and is_in(memory, b) and openings.weights[slot, b] > 0.0:
+                offer = best_offer(constants, memory, gaps, leader, b, openings.difference[slot] == 1)
+                most = max(most, offer.size / openings.weights[slot, b])
+    return most

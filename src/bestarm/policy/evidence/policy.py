@@ -24,19 +24,22 @@ from bestarm.policy.evidence.memory import (
     released_people,
     spread_between,
 )
-from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled
+from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled, wanted_people
 from bestarm.policy.evidence.stake import Prospect, choose_bet, look, plain_prospect, reshape
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.policy.stages import (
     CLOSED,
+    OPENED,
     PENDING,
     RELEASED,
     Openings,
     Stages,
     against_rival,
     difference_for,
+    in_stage,
     new_stages,
     newest_slot,
+    oldest_slot,
     valid_people,
 )
 from bestarm.release.curves import MOST_CAP
@@ -132,7 +135,7 @@ def prospect_of(
     constants: CoinConstants, memory: Memory, openings: Openings, slot: int, a: int, b: int, share: float
 ) -> Prospect:
     """A stage as a bet of champion a against b sees it: from memory and opening alone."""
-    planned = float(openings.planned[slot])
+    planned = memory.wanted[0] if memory.wanted[0] > 0.0 else float(openings.planned[slot])
     ratio = openings.weights[slot, a] / openings.weights[slot, b]
     pivot = pooled(memory, a, b, ratio)
     people = memory.people[a] + memory.people[b]
@@ -288,6 +291,21 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
             if weights[slot, arm] > 0.0:
                 learn_sum(memory, constants.law, arm, valid_people(stages, slot, arm), float(values[arm]))
     strike_out(constants, memory)
+    memory.wanted[0] = 0.0
+    if stages.progress[OPENED] > stages.progress[RELEASED] + 1:
+        after = (slot + 1) % PENDING
+        memory.wanted[0] = wanted_people(constants, memory, stages.openings, after, state.scratch.gaps)
+
+
+@rule(inline=False)
+def merges(state: Coin, constants: CoinConstants) -> bool:
+    """Whether the oldest stage goes on in the next one: alone it is much smaller than a release should be by now.
+
+    Its own people are met with the same bets either way; with which bets those of the next stage are met depends on
+    what was known before any of their coins was tossed.
+    """
+    people = in_stage(state.stages, oldest_slot(state.stages))
+    return bool(people < constants.tuning.merge_until * state.memory.wanted[0])
 
 
 @rule

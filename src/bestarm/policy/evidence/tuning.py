@@ -71,17 +71,14 @@ class Tuning(NamedTuple):
     """A stage brings an arm's people to at most this multiple."""
     least_growth: float = 0.03
     """A stage brings an arm at least this share of what it has."""
-    blind_noise: float = 0.2
-    """A stage that opens while outcomes are awaited has so many people that noise adds this share to chance, ..."""
-    blind_most: float = 0.5
-    """... but at most this share of all that are enrolled; ..."""
-    blind_loud: float = 0.5
-    blind_more: float = 1.5
-    """... or so many that it adds this larger share, up to this larger share of all that are enrolled; ..."""
-    blind_least: float = 0.12
+    blind_noise: float = 3.0
+    """A stage that opens while outcomes are awaited has so many people that noise adds this multiple of chance, ..."""
+    blind_most: float = 1.5
+    """... but at most this share of all that are enrolled, ..."""
+    blind_least: float = 0.03
     """... and at least this share of them."""
-    blind_trust: float = 0.5
-    """Share of those whose outcomes are awaited that counts as if they were in the stage."""
+    merge_until: float = 0.9
+    """A stage goes on in the next one, if that is alike, while it has fewer than this share of the people wanted."""
     planning_rounds: int = 1
     """Rounds of the search for a bet when sizes are tried out."""
     cover: float = 0.25

@@ -89,6 +89,11 @@ class Accounts:
             elif kind == "assigned":
                 place = self.places.setdefault(body["assignment"], Place(-1, now, 0, 0))
                 place.stage, place.arm = body["stage"], body["arm"]
+            elif kind == "merged":
+                self._check_time(body["stage"], now)
+                for place in self.places.values():
+                    if place.stage == body["stage"]:
+                        place.stage = body["into"]
             elif kind == "released":
                 self._check_release(body, door, now)
         self._read = len(chain)
