@@ -108,6 +108,7 @@ def blind_size(constants: CoinConstants, enrolled: float, variance: float) -> fl
     return max(
         min(constants.noise / variance / tuning.blind_noise, tuning.blind_most * enrolled),
         tuning.blind_least * enrolled,
+        tuning.first_people,
     )
 
 
