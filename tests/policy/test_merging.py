@@ -12,6 +12,7 @@ from bestarm.policy.algorithm import UNDECIDED
 from bestarm.policy.evidence import policy
 from bestarm.policy.evidence.bets import factors
 from bestarm.policy.evidence.constants import CoinConstants, coin_constants
+from bestarm.policy.evidence.plan import plan_stage
 from bestarm.policy.evidence.tuning import Tuning
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import (
@@ -220,6 +221,30 @@ def test_every_release_of_a_late_trial(means: tuple[float, ...], epsilon: float,
         assert memory.people.tolist() == people.tolist()
     assert merged > 0
     assert newest_slot(stages) != oldest_slot(stages)
+
+
+def test_without_news_the_next_stage_is_what_the_whole_plan_would_make_of_it() -> None:
+    constants = coin_constants(4, pure_law(0.5), 0.05)
+    state = policy.start_coin(constants)
+    stages, memory = state.stages, state.memory
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        enrol_stage(state, constants, rng)
+    slot = oldest_slot(stages)
+    policy.settle(state, constants, slot, drawn(stages, slot, (0.6, 0.5, 0.4, 0.5), rng, 0.4))
+    enter_release(stages)
+    enrol_stage(state, constants, rng)  # on the news
+    for _ in range(5):
+        policy.count_enrolled(state)
+        assert policy.is_without_news(state, constants)
+        sizes = np.zeros(4)
+        course = plan_stage(constants, memory, state.scratch.enrolled, state.scratch.gaps, sizes)
+        enrol_stage(state, constants, rng)
+        newest, openings = newest_slot(stages), stages.openings
+        assert openings.weights[newest] == pytest.approx(sizes / sizes.sum(), abs=4 * GRAIN)
+        assert abs(openings.planned[newest] - course.people) <= 1
+        assert (bool(openings.difference[newest]), int(openings.champion[newest])) == (False, course.champion)
+        assert not course.difference
 
 
 def test_without_delay_nothing_is_merged_and_every_stage_is_as_planned() -> None:

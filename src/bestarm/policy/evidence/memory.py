@@ -38,6 +38,8 @@ class Memory(NamedTuple):
     """Released sums of each arm, added up, and the people in them; releases of a difference are left out."""
     wanted: FloatArray
     """How many people the next release should have, if its stage opened before the last one; else 0: as planned."""
+    opened: IntArray
+    """How many stages had opened at the last release: those after them were planned on the latest news."""
 
 
 @rule(allocates=True)
@@ -55,6 +57,7 @@ def new_memory(arms: int, law: Law, spread: float) -> Memory:
         np.zeros(arms),
         np.zeros(arms),
         np.zeros(1),
+        np.zeros(1, np.int64),
     )
 
 

@@ -179,6 +179,19 @@ def plan_stage(
     return StagePlan(min(float(math.ceil(total)), LARGEST), difference, leader)
 
 
+@rule
+def people_again(constants: CoinConstants, memory: Memory, weights: FloatArray, enrolled: FloatArray) -> float:
+    """The people of a stage that opens with these weights, like the one before it, since there was no news. That one
+    had what `plan_stage` asks for beyond those who are awaited; all there is to add is the least."""
+    leader = best_but(memory, -1)
+    largest = -1
+    for arm in range(constants.arms):
+        if arm != leader and weights[arm] > 0.0 and (largest < 0 or weights[arm] > weights[largest]):
+            largest = arm
+    variance = outcome_variance(memory.mean[largest], memory.people[largest])
+    return float(math.ceil(blind_size(constants, enrolled[largest], variance) / weights[largest]))
+
+
 @rule(inline=False)
 def wanted_people(constants: CoinConstants, memory: Memory, openings: Openings, slot: int, gaps: FloatArray) -> float:
     """How many people should be released next, of those in the stage at `slot` and in others of its weights.

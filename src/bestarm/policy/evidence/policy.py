@@ -10,7 +10,7 @@ import numpy as np
 from bestarm.policy.algorithm import UNDECIDED
 from bestarm.policy.evidence.bets import JointBet, log_joint
 from bestarm.policy.evidence.constants import CoinConstants
-from bestarm.policy.evidence.far import with_plain
+from bestarm.policy.evidence.far import is_far, with_plain
 from bestarm.policy.evidence.memory import (
     Memory,
     arms_in,
@@ -24,7 +24,16 @@ from bestarm.policy.evidence.memory import (
     released_people,
     spread_between,
 )
-from bestarm.policy.evidence.plan import HALVES, cash_of, needed, plan_stage, pooled, wanted_people
+from bestarm.policy.evidence.plan import (
+    HALVES,
+    LARGEST,
+    cash_of,
+    needed,
+    people_again,
+    plan_stage,
+    pooled,
+    wanted_people,
+)
 from bestarm.policy.evidence.stake import Prospect, choose_bet, look, plain_prospect, reshape
 from bestarm.policy.record import FloatArray, IntArray
 from bestarm.policy.stages import (
@@ -97,6 +106,9 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
     """Plan the next stage and write its opening."""
     size = state.scratch.size
     count_enrolled(state)
+    if is_without_news(state, constants):
+        open_again(state, constants, slot)
+        return
     course = plan_stage(constants, state.memory, state.scratch.enrolled, state.scratch.gaps, size)
     total = 0.0
     for arm in range(constants.arms):
@@ -107,6 +119,29 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
     openings.difference[slot] = 1 if course.difference else 0
     openings.champion[slot] = course.champion
     openings.planned[slot] = int(course.people)
+
+
+@rule
+def is_without_news(state: Coin, constants: CoinConstants) -> bool:
+    """Whether nothing was released since the newest stage opened, nor will be before the next one does."""
+    everybody = 0.0
+    for arm in range(constants.arms):
+        everybody += state.scratch.enrolled[arm]
+    after_news = 0 < state.memory.opened[0] < state.stages.progress[OPENED]
+    return bool(after_news and not is_far(constants, everybody))
+
+
+@rule
+def open_again(state: Coin, constants: CoinConstants, slot: int) -> None:
+    """Write an opening like that of the newest stage: all but its size follows from what was released."""
+    openings = state.stages.openings
+    newest = newest_slot(state.stages)
+    for arm in range(constants.arms):
+        openings.weights[slot, arm] = openings.weights[newest, arm]
+    openings.difference[slot] = openings.difference[newest]
+    openings.champion[slot] = openings.champion[newest]
+    people = people_again(constants, state.memory, openings.weights[newest], state.scratch.enrolled)
+    openings.planned[slot] = int(min(people, LARGEST))
 
 
 @rule(inline=False)
@@ -291,6 +326,7 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
             if weights[slot, arm] > 0.0:
                 learn_sum(memory, constants.law, arm, valid_people(stages, slot, arm), float(values[arm]))
     strike_out(constants, memory)
+    memory.opened[0] = stages.progress[OPENED]
     memory.wanted[0] = 0.0
     if stages.progress[OPENED] > stages.progress[RELEASED] + 1:
         after = (slot + 1) % PENDING
