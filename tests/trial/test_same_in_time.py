@@ -47,6 +47,8 @@ class Story:
     """Sizes, values in steps, and when."""
     verdict: int = UNDECIDED
     unused: int = 0
+    merged: int = 0
+    """How many stages went on in the next one."""
 
 
 def on_day(day: float) -> str:
@@ -86,10 +88,15 @@ def simulated(rules: Rules, seed: int, most: int) -> Story:
         keep(state.record.last_size[[arm]], state.record.last_value[[arm]])
         algorithm.released(state, constants, arm)  # type: ignore[attr-defined]
 
+    def merges(state: Any, constants: Any) -> bool:
+        found = bool(algorithm.merges(state, constants))  # type: ignore[attr-defined]
+        story.merged += found
+        return found
+
     def keep(sizes: Any, values: Any) -> None:
         story.releases.append(([int(n) for n in sizes], [round(v * grid) for v in values], ""))
 
-    hooked = {"released": released} if isinstance(algorithm, Batched) else {"settle": settle}
+    hooked = {"released": released} if isinstance(algorithm, Batched) else {"settle": settle, "merges": merges}
     run = driving(replace(algorithm, **hooked), {"count": count, "blur": blur}, timed=True)
     imputed, against = float(rules.design.imputed(on_champion=False) or 0), rules.design.against
     world = timed(Clock(A_DAY, follow_up=hours_of(rules) / 24), longest_step=1, imputed=imputed, against=against)
@@ -128,6 +135,7 @@ def lived(rules: Rules, given: Story) -> Story:
     def log(kind: str, at: int, actor: str, body: dict[str, Any], secret: Any) -> None:
         if kind == "released":
             story.releases.append((body["sizes"], body["values"], body["time"]))
+        story.merged += kind == "merged"
 
     def desk(at: int) -> Desk:
         return Desk(fold, door, log, at, COINS, lambda weights: given.arms[len(story.arms)])
@@ -169,7 +177,17 @@ def test_event_by_event(name: str, seed: int) -> None:
     hours = WEEK_AND_HOUR if seed else WEEK
     rules = rules_for(name, follow_up=f"{hours}h", withdrawal=f"impute:{seed}", max_participants=most)
     simulation = simulated(rules, seed, most)
+    assert len(simulation.releases) + simulation.merged >= 3
+    assert lived(rules, simulation) == simulation
+
+
+@pytest.mark.parametrize("withdrawal", ["impute:0", "against"])
+def test_stages_that_go_on_in_the_next_one_too(withdrawal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.MEANS", (0.5, 0.55, 0.5))
+    rules = rules_for("evidence", follow_up=f"{5 * WEEK}h", withdrawal=withdrawal, max_participants=1500)
+    simulation = simulated(rules, 1, 1500)
     assert len(simulation.releases) >= 3
+    assert simulation.merged >= 3
     assert lived(rules, simulation) == simulation
 
 

@@ -117,22 +117,29 @@ class Fold:
         most = self.rules.design.max_participants
         return most is not None and self.book.people >= most and not self.book.vacant
 
-    def owed(self, at: int) -> Owed | None:
-        """What has to happen at this time before anything else may."""
+    def owes(self, at: int) -> bool:
+        """Whether anything has to happen at this time before anything else may. The policy is not asked."""
         book = self.book
         if book.state == "stopped":
+            return False
+        if self._winner == UNDECIDED and book.released < book.closed:
+            stage = self.next_to_release()
+            return self.ready(stage, at) or not self.may_release(stage)
+        return self._winner != UNDECIDED or self.full
+
+    def owed(self, at: int) -> Owed | None:
+        """What has to happen at this time before anything else may."""
+        if not self.owes(at):
             return None
         if self._winner != UNDECIDED:
             return Owed("stopped", arm=self._winner)
-        if book.released < book.closed:
+        if self.book.released < self.book.closed:
             stage = self.next_to_release()
-            ready = self.ready(stage, at)
-            if ready and self.merges():
+            if self.ready(stage, at) and self.merges():
                 return Owed("merged", stage)
-            if not self.may_release(stage):
-                return Owed("stopped")
-            return Owed("released", stage) if ready else None
-        return Owed("stopped") if self.full else None
+            if self.may_release(stage):
+                return Owed("released", stage)
+        return Owed("stopped")
 
     def next_to_release(self) -> Stage:
         """The stage whose turn it is."""

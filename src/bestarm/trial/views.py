@@ -61,7 +61,7 @@ class Looks(Transactions):
         # What is shown includes every release whose time has come, so those are made first.
         with self._store.reading(self.name, publicly) as reading:
             self._must_be_ours(reading)
-            if self._rules.follow_up is None or self._books(reading).owed(self._now(reading)) is None:
+            if self._rules.follow_up is None or not self._books(reading).owes(self._now(reading)):
                 yield reading
                 return
         self.advance()
