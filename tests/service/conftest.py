@@ -14,25 +14,18 @@ from bestarm.planning import Question
 from bestarm.service import create_app
 from bestarm.service.access import Access, Role
 from bestarm.service.plans import Planner
+from tests.service.running import DESIGN
+from tests.service.wire import people, served
 from tests.storage.places import place, postgres_place, postgres_server, sqlite_place
 from tests.trial.people import arms_from
 
-__all__ = ["place", "postgres_place", "postgres_server", "sqlite_place"]
+__all__ = ["DESIGN", "people", "place", "postgres_place", "postgres_server", "served", "sqlite_place"]
 
 
 @pytest.fixture(autouse=True)
 def arms_by_a_seed(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The coins for arms fall the same way in every run of a test."""
     arms_from(monkeypatch, request.node.name)
-
-
-DESIGN: dict[str, Any] = {
-    "arms": ["5 mg", "10 mg"],
-    "epsilon": "1",
-    "delta": "0.1",
-    "algorithm": "adap-tt",
-    "outcomes": "binary",
-}
 
 
 def quick_plan(question: Question) -> dict[str, Any]:

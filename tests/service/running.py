@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -24,6 +25,14 @@ from bestarm.service.server import configured
 from bestarm.storage import open_store
 
 LONG_ENOUGH = 30.0
+DESIGN: dict[str, Any] = {
+    "arms": ["5 mg", "10 mg"],
+    "epsilon": "1",
+    "delta": "0.1",
+    "algorithm": "adap-tt",
+    "outcomes": "binary",
+}
+"""Of the trials of most tests."""
 
 
 def free_port() -> int:

@@ -6,139 +6,22 @@ import contextlib
 import json
 import logging
 import re
-import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import uvicorn
-from fastapi import FastAPI
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bestarm.service import create_app
 from bestarm.service.access import Access
-from bestarm.service.metrics import Metrics
-from bestarm.service.short_way import LONGEST, Answering, addressed
+from bestarm.service.short_way import LONGEST, addressed
 from bestarm.storage import open_store
-from bestarm.trial.desk import MOST_REPEATS
 from bestarm.trial.trial import Trial
 from tests.service.conftest import DESIGN
 from tests.service.running import LONG_ENOUGH, in_a_thread
-
-JSON = "application/json"
-AS_THE_ROUTES_TAKE_IT = "application/json; charset=utf-8"
-"""The same to whoever reads a body, but not what the short way is for."""
-SECRET = "a secret of the monitoring"
-
-
-@dataclass
-class Place:
-    """A server with two trials, and a connection to it."""
-
-    app: FastAPI
-    server: uvicorn.Server
-    trial: Trial
-    tokens: dict[str, str]
-    briefly: list[int] = field(default_factory=list)
-    """The statuses of what went the short way."""
-
-    def __post_init__(self) -> None:
-        self.socket = self.connected()
-
-    def connected(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.server.config.port), timeout=LONG_ENOUGH)
-
-    def written(self, what: str, body: bytes, kind: str = JSON, **changes: Any) -> bytes:
-        """A request as it goes over the wire."""
-        token = changes.get("token", self.tokens["operator"])
-        lines = [
-            f"{changes.get('method', 'POST')} /api/v1/trials/{changes.get('trial', 'dose')}/{what} HTTP/1.1",
-            "Host: here",
-            *([] if token is None else [f"Authorization: {changes.get('scheme', 'Bearer')} {token}"]),
-            f"Content-Type: {kind}",
-            f"Content-Length: {len(body)}",
-            *changes.get("more", ()),
-        ]
-        return "\r\n".join([*lines, "", ""]).encode() + body
-
-    def said(self, sent: bytes) -> bytes:
-        """The whole answer, but for when it was given."""
-        self.socket.sendall(sent)
-        answer = heard(self.socket)
-        if b"\r\nconnection: close\r\n" in answer:
-            self.socket.close()
-            self.socket = self.connected()
-        return answer
-
-    def both(self, what: str, body: bytes, **changes: Any) -> tuple[bytes, bytes]:
-        """What is answered the short way, and by the routes."""
-        return (
-            self.said(self.written(what, body, **changes)),
-            self.said(self.written(what, body, AS_THE_ROUTES_TAKE_IT, **changes)),
-        )
-
-
-def heard(one: socket.socket) -> bytes:
-    said = b""
-    while True:
-        head, found, body = said.partition(b"\r\n\r\n")
-        length = re.search(rb"content-length: (\d+)", head)
-        if found and length is not None and len(body) >= int(length[1]):
-            return re.sub(rb"\r\ndate: [^\r]*", b"", said)
-        part = one.recv(65536)
-        assert part, said
-        said += part
-
-
-def status(answer: bytes) -> int:
-    return int(answer[9:12])
-
-
-def body_of(answer: bytes) -> Any:
-    return json.loads(answer.partition(b"\r\n\r\n")[2])
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    patch = pytest.MonkeyPatch()
-    app = create_app(tmp_path_factory.mktemp("short") / "trials.db", metrics=Metrics(SECRET))
-    access: Access = app.state.access
-    tokens = {role: access.issue("token", role, f"the {role}")[0] for role in ("viewer", "operator", "admin")}
-    tokens["other"] = access.issue("token", "operator", "of another trial", "other")[0]
-    tokens["session"] = access.issue("session", "operator", "a browser")[0]
-    for name in ("dose", "other", "größer als"):
-        app.state.trials.create(name, "us", DESIGN)
-        app.state.trials.find(name)
-    done = Answering.done
-    with in_a_thread(app) as server:
-        found = Place(app, server, app.state.trials.find("dose"), tokens)
-
-        def counted(self: Answering, answer: Any, error: Exception | None) -> None:
-            found.briefly.append(200 if error is None else 0)
-            done(self, answer, error)
-
-        patch.setattr(Answering, "done", counted)
-        yield found
-        found.socket.close()
-    patch.undo()
-
-
-@pytest.fixture(scope="module")
-def people(place: Place) -> list[str]:
-    """Participants whose outcomes are told, and none of which may be told again: so a request leaves things as they
-    are, and can be made twice."""
-    ids = []
-    for number in range(3):
-        asked = body_of(place.said(place.written("ask", json.dumps({"subject": f"p-{number}"}).encode())))
-        ids.append(asked["assignment"])
-        place.said(place.written("tell", json.dumps({"assignment": ids[-1], "outcome": 1}).encode()))
-    for _ in range(MOST_REPEATS + 1):
-        place.said(place.written("tell", json.dumps({"assignment": ids[0], "outcome": 0}).encode()))
-    return ids
-
+from tests.service.wire import Place, body_of, connections, heard, status
 
 texts = st.one_of(
     st.sampled_from(["p-0", " P-1", "p-2", "", " ", "x" * 201, "\ud800", "\x00", "ä"]), st.text(max_size=8)
@@ -188,31 +71,32 @@ def bodies(draw: st.DrawFn) -> tuple[str, str, int]:
 @example(("ask", "", 9))
 @example(("ask", "[" * 5000, 9))
 def test_whatever_is_sent_is_answered_alike(
-    place: Place, people: list[str], request_sent: tuple[str, str, int]
+    served: Place, people: list[str], request_sent: tuple[str, str, int]
 ) -> None:
     what, text, spelling = request_sent
     for number, who in enumerate(people):
         text = text.replace(f"@{number}", who)
     encoding = {0: "utf-16", 1: "utf-8-sig"}.get(spelling, "utf-8")
-    short, routes = place.both(what, text.encode(encoding, "surrogatepass"))
+    short, routes = served.both(what, text.encode(encoding, "surrogatepass"))
     if short.endswith(b'{"status":"recorded"}'):  # of somebody whom an earlier request enrolled
         assert routes.endswith(b'{"status":"already recorded"}')
-        short, routes = place.both(what, text.encode(encoding, "surrogatepass"))
+        short, routes = served.both(what, text.encode(encoding, "surrogatepass"))
     assert short == routes
+    assert served.again(served.written(what, text.encode(encoding, "surrogatepass"))) == routes
 
 
-def test_good_requests_do_go_the_short_way(place: Place, people: list[str]) -> None:
-    place.briefly.clear()
-    short, routes = place.both("ask", b'{"subject": "p-0"}')
+def test_good_requests_do_go_the_short_way(served: Place, people: list[str]) -> None:
+    served.briefly.clear()
+    short, routes = served.both("ask", b'{"subject": "p-0"}')
     assert short == routes
     assert body_of(short)["assignment"] == people[0]
-    assert place.briefly == [200]
-    short, routes = place.both("tell", json.dumps({"assignment": people[0], "outcome": 1}).encode())
+    assert served.briefly == [200]
+    short, routes = served.both("tell", json.dumps({"assignment": people[0], "outcome": 1}).encode())
     assert short == routes
     assert body_of(short) == {"status": "already recorded"}
-    assert place.briefly == [200, 200]
-    assert place.both("ask", b'{"subject": 7}')[0].startswith(b"HTTP/1.1 422")
-    assert place.briefly == [200, 200], "what is no such request is left to the routes"
+    assert served.briefly == [200, 200]
+    assert served.both("ask", b'{"subject": 7}')[0].startswith(b"HTTP/1.1 422")
+    assert served.briefly == [200, 200], "what is no such request is left to the routes"
 
 
 @pytest.mark.parametrize(
@@ -237,27 +121,28 @@ def test_good_requests_do_go_the_short_way(place: Place, people: list[str]) -> N
         ({"more": ["Upgrade: h2c", "Connection: upgrade"]}, 422),  # whose body the parser leaves to the new protocol
     ],
 )
-def test_whoever_asks_is_let_in_or_turned_away_alike(place: Place, changes: dict[str, Any], right: int) -> None:
+def test_whoever_asks_is_let_in_or_turned_away_alike(served: Place, changes: dict[str, Any], right: int) -> None:
     if "role" in changes:
-        changes = changes | {"token": place.tokens[changes["role"]]}
-    short, routes = place.both("ask", b'{"subject": "p-0"}', **changes)
+        changes = changes | {"token": served.tokens[changes["role"]]}
+    short, routes = served.both("ask", b'{"subject": "p-0"}', **changes)
     assert short == routes
     assert status(short) == right
+    assert served.again(served.written("ask", b'{"subject": "p-0"}', **changes)) == routes
 
 
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
-def test_a_token_that_was_taken_back_is_refused_at_once(place: Place, where: str) -> None:
-    access: Access = place.app.state.access
+def test_a_token_that_was_taken_back_is_refused_at_once(served: Place, where: str) -> None:
+    access: Access = served.app.state.access
     token, grant = access.issue("token", "operator", "for a while")
-    asking = place.written("ask", b'{"subject": "p-0"}', token=token)
-    assert status(place.said(asking)) == 200
+    asking = served.written("ask", b'{"subject": "p-0"}', token=token)
+    assert status(served.said(asking)) == 200
     if where == "here":
         access.end(grant.id)
     else:
-        store = open_store(str(place.app.state.trials.store.engine.url.database))
+        store = open_store(str(served.app.state.trials.store.engine.url.database))
         Access(store).end(grant.id)
         store.close()
-    assert status(place.said(asking)) == 401
+    assert status(served.said(asking)) == 401
 
 
 @pytest.mark.parametrize(
@@ -268,10 +153,10 @@ def test_a_token_that_was_taken_back_is_refused_at_once(place: Place, where: str
         ["Connection: keep-alive", "Accept: */*"],
     ],
 )
-def test_headers_that_ask_for_more_are_heard(place: Place, more: list[str]) -> None:
-    plain = body_of(place.said(place.written("ask", b'{"subject": "p-0"}')))
-    with place.connected() as one:
-        one.sendall(place.written("ask", b'{"subject": "p-0"}', more=more))
+def test_headers_that_ask_for_more_are_heard(served: Place, more: list[str]) -> None:
+    plain = body_of(served.said(served.written("ask", b'{"subject": "p-0"}')))
+    with served.connected() as one:
+        one.sendall(served.written("ask", b'{"subject": "p-0"}', more=more))
         if more[0].startswith("Expect"):
             assert one.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
         answer = heard(one)
@@ -282,24 +167,24 @@ def test_headers_that_ask_for_more_are_heard(place: Place, more: list[str]) -> N
             assert one.recv(1) == b""
 
 
-def test_bodies_in_pieces_and_of_any_size(place: Place) -> None:
-    plain = place.said(place.written("ask", b'{"subject": "p-0"}'))
-    sent = place.written("ask", b'{"subject": "p-0"}')
+def test_bodies_in_pieces_and_of_any_size(served: Place) -> None:
+    plain = served.said(served.written("ask", b'{"subject": "p-0"}'))
+    sent = served.written("ask", b'{"subject": "p-0"}')
     for cut in (10, len(sent) - 10, len(sent) - 1):
-        place.socket.sendall(sent[:cut])
-        assert place.said(sent[cut:]) == plain
+        served.socket.sendall(sent[:cut])
+        assert served.said(sent[cut:]) == plain
     padded = b'{"subject": "p-0"' + b" " * LONGEST + b"}"
-    place.briefly.clear()
-    assert place.said(place.written("ask", padded)) == plain
-    assert place.briefly == [], "a long body is left to the routes"
+    served.briefly.clear()
+    assert served.said(served.written("ask", padded)) == plain
+    assert served.briefly == [], "a long body is left to the routes"
     chunked = sent.replace(b"Content-Length: 18", b"Transfer-Encoding: chunked")
-    assert place.said(chunked.replace(b'{"subject": "p-0"}', b'12\r\n{"subject": "p-0"}\r\n0\r\n\r\n')) == plain
+    assert served.said(chunked.replace(b'{"subject": "p-0"}', b'12\r\n{"subject": "p-0"}\r\n0\r\n\r\n')) == plain
 
 
-def test_answers_come_in_the_order_of_the_requests(place: Place) -> None:
+def test_answers_come_in_the_order_of_the_requests(served: Place) -> None:
     health = b"GET /api/v1/health HTTP/1.1\r\nHost: here\r\n\r\n"
-    asked = [place.written("ask", b'{"subject": "in order %d"}' % number) for number in range(6)]
-    with place.connected() as one:
+    asked = [served.written("ask", b'{"subject": "in order %d"}' % number) for number in range(6)]
+    with served.connected() as one:
         one.sendall(asked[0] + asked[1] + health + asked[2] + asked[3] + health + asked[4] + asked[5])
         text = b""
         while text.count(b"HTTP/1.1 200") < 8 or not text.endswith(b"}"):
@@ -309,20 +194,20 @@ def test_answers_come_in_the_order_of_the_requests(place: Place) -> None:
     answers = [json.loads(found) for found in re.findall(rb"\r\n\r\n(\{[^\r]*\})", text)]
     assert [one.get("status") for one in answers] == [None, None, "ok", None, None, "ok", None, None]
     ids = [one["assignment"] for one in answers if "assignment" in one]
-    assert ids == [place.trial.ask(f"in order {number}").id for number in range(6)]
+    assert ids == [served.trial.ask(f"in order {number}").id for number in range(6)]
 
 
-def test_whoever_goes_away_leaves_what_was_asked(place: Place) -> None:
-    with place.trial._lock:
-        with place.connected() as one:
-            one.sendall(place.written("ask", b'{"subject": "gone"}'))
-            while not place.app.state.trials.turns("dose")._writer:
+def test_whoever_goes_away_leaves_what_was_asked(served: Place) -> None:
+    with served.trial._lock:
+        with served.connected() as one:
+            one.sendall(served.written("ask", b'{"subject": "gone"}'))
+            while not served.app.state.trials.turns("dose")._writer:
                 pass
-        second = place.connected()
-        second.sendall(place.written("ask", b'{"subject": "stays"}'))
+        second = served.connected()
+        second.sendall(served.written("ask", b'{"subject": "stays"}'))
     assert status(heard(second)) == 200
     second.close()
-    assert len(place.trial.look_up("stays")) == 1
+    assert len(served.trial.look_up("stays")) == 1
 
 
 @contextlib.contextmanager
@@ -340,27 +225,27 @@ def log_lines() -> Iterator[list[str]]:
     logger.removeHandler(handler)
 
 
-def test_errors_that_nobody_foresaw_are_answered_and_logged(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_that_nobody_foresaw_are_answered_and_logged(served: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, log_lines() as lines:
-        patch.setattr(place.app.state.access, "find_all", lambda *_: 1 / 0)
-        answer = place.said(place.written("ask", b'{"subject": "p-0"}'))
+        patch.setattr(served.app.state.access, "find_all", lambda *_: 1 / 0)
+        answer = served.said(served.written("ask", b'{"subject": "p-0"}'))
     assert status(answer) == 500
     assert b"content-security-policy: default-src 'none'" in answer
     assert any(line.startswith("ZeroDivisionError at ") for line in lines)
-    assert status(place.said(place.written("ask", b'{"subject": "p-0"}'))) == 200
+    assert status(served.said(served.written("ask", b'{"subject": "p-0"}'))) == 200
 
 
-def test_requests_are_logged_and_counted(place: Place) -> None:
+def test_requests_are_logged_and_counted(served: Place) -> None:
     counted = re.compile(r'requests_total\{method="POST",route="/api/v1/trials/\{trial\}/ask",status="(.xx)"\} (\d+)')
     health = b"GET /api/v1/health HTTP/1.1\r\nHost: here\r\n\r\n"
-    place.said(health)  # by then the loop has turned
-    before = dict(counted.findall(place.app.state.metrics.text()))
+    served.said(health)  # by then the loop has turned
+    before = dict(counted.findall(served.app.state.metrics.text()))
     with log_lines() as lines:
-        place.said(place.written("ask", b'{"subject": "p-0"}'))
-        place.said(place.written("ask", b'{"subject": "p-0"}', token=None))
-        place.said(health)
+        served.said(served.written("ask", b'{"subject": "p-0"}'))
+        served.said(served.written("ask", b'{"subject": "p-0"}', token=None))
+        served.said(health)
     assert [line for line in lines if "POST" in line] == ["POST api.trials.ask 200 T", "POST api.trials.ask 401 T"]
-    after = dict(counted.findall(place.app.state.metrics.text()))
+    after = dict(counted.findall(served.app.state.metrics.text()))
     assert {kind: int(after[kind]) - int(before.get(kind, 0)) for kind in ("2xx", "4xx")} == {"2xx": 1, "4xx": 1}
 
 
@@ -398,5 +283,26 @@ def test_a_server_that_ends_answers_first_and_only_what_is_durable(tmp_path: Any
         here.socket.close()
 
 
-def connections(server: uvicorn.Server) -> list[Any]:
-    return list(server.server_state.connections)
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("ask", b'{"subject":"p-0"}'),
+        ("ask", b'{"subject":  "p-0" }'),
+        ("ask", b'{"subject": "p\x00-0"}'),
+        ("ask", b'{"subject": "p\t0"}'),
+        ("ask", b'{"subject": "p\x7f0"}'),
+        ("ask", b'{"subject": "\xff"}'),
+        ("ask", b'{"subject": "p\\u002d0"}'),
+        ("ask", b'{"subject": "p-0"}\n'),
+        ("tell", b'{"assignment":"@0","outcome":1}'),
+        ("tell", b'{"assignment": "@0", "outcome": 01}'),
+        ("tell", b'{"assignment": "@0", "outcome": 1.0}'),
+        ("tell", b'{"assignment": "@0", "outcome": 7}'),
+        ("tell", b'{"assignment": "@0", "outcome": "1"}'),
+        ("tell", b'{"outcome": 1, "assignment": "@0"}'),
+    ],
+)
+def test_bodies_of_any_spelling_are_answered_alike(served: Place, people: list[str], what: str, body: bytes) -> None:
+    short, routes = served.both(what, body.replace(b"@0", people[0].encode()))
+    assert short == routes
+    assert served.again(served.written(what, body.replace(b"@0", people[0].encode()))) == routes

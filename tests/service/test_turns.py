@@ -102,12 +102,14 @@ class Held:
 
         monkeypatch.setattr(Trial, "together", counting)
 
-    def at_once(self, bodies: list[tuple[str, Any]]) -> list[tuple[int, Any, set[str]]]:
-        """All of these requests while the trial is held, so that none is heard before all have come."""
+    def at_once(self, bodies: list[tuple[str, Any]], tokens: tuple[str, ...] = ()) -> list[tuple[int, Any, set[str]]]:
+        """All of these requests while the trial is held, so that none is heard before all have come; by an operator, or
+        by the holders of these tokens in turn."""
+        holders = tokens or (self.token,)
         answers: list[Any] = [None] * len(bodies)
 
         def call(number: int) -> None:
-            answers[number] = sent(self.service, self.token, *bodies[number])
+            answers[number] = sent(self.service, holders[number % len(holders)], *bodies[number])
 
         turns = self.service.app.state.trials.turns("dose")
         threads = [threading.Thread(target=call, args=(number,)) for number in range(len(bodies))]
@@ -148,6 +150,21 @@ def test_one_that_is_refused_does_not_undo_its_neighbours(service: Service, monk
     assert sum(held.trial.view().assigned) == 3
     assert len(held.trial.open_assignments()) == 2
     assert held.trial.verify().ok
+
+
+def test_everybody_in_a_crowd_is_let_in_by_their_own_token(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(service, monkeypatch)
+    tokens = (
+        held.token,
+        service.token("viewer"),
+        service.token("admin"),
+        "bat_wrong",
+        service.token("operator", "other"),
+    )
+    answers = held.at_once([("ask", {"subject": f"p-{n}"}) for n in range(21)], tokens)
+    assert [status for status, _, _ in answers] == [[200, 403, 200, 401, 404][n % 5] for n in range(21)]
+    assert held.commits[-1] == 8, "those who came together share a commit"
+    assert sum(held.trial.view().assigned) == 9
 
 
 def test_a_commit_that_fails_belongs_to_all(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from bestarm.errors import InputError
+from bestarm.service.problems import Refusal, no_such_trial
 from bestarm.storage.contract import Store
 from bestarm.storage.schema import access as table
 from bestarm.storage.sql import SQLStore
@@ -73,6 +74,27 @@ class Grant:
     def runs_everything(self) -> bool:
         """Whether it may create trials and hand out access."""
         return self.role == "admin" and self.trial is None
+
+
+def good_token(grant: Grant | None) -> Grant:
+    """The grant of a token, or a refusal that says what to send."""
+    if grant is None or grant.kind != "token":
+        raise Refusal(401, "This needs a token that is good: send the header Authorization: Bearer TOKEN.")
+    return grant
+
+
+def demand(holder: Grant, role: Role) -> Grant:
+    """The holder, or a refusal that says what is needed."""
+    if not holder.may(role):
+        raise Refusal(403, f"This needs the role {role}; yours is {holder.role}.")
+    return holder
+
+
+def trial_reached(holder: Grant, trial: str, role: Role) -> None:
+    """Refuse a holder who is less than this, or whose access is to another trial."""
+    demand(holder, role)
+    if not holder.reaches(trial):
+        raise no_such_trial()
 
 
 class Access:

@@ -15,7 +15,7 @@ from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
 from bestarm.distributed.halves import Halves
-from bestarm.service.access import Access, Grant, Role, csrf_token
+from bestarm.service.access import Access, Grant, Role, csrf_token, demand, good_token, trial_reached
 from bestarm.service.hooks import Hooks
 from bestarm.service.plans import Planner
 from bestarm.service.problems import Refusal, no_such_trial
@@ -64,13 +64,6 @@ def token_holder(request: Request, access: AccessHere, _: Annotated[object, Depe
     return good_token(access.find(secret.strip()) if scheme.lower() == "bearer" else None)
 
 
-def good_token(grant: Grant | None) -> Grant:
-    """The grant of a token, or a refusal that says what to send."""
-    if grant is None or grant.kind != "token":
-        raise Refusal(401, "This needs a token that is good: send the header Authorization: Bearer TOKEN.")
-    return grant
-
-
 Holder = Annotated[Grant, Depends(token_holder)]
 
 
@@ -81,13 +74,6 @@ def holder_as(role: Role) -> Callable[[Grant], Awaitable[Grant]]:
         return demand(holder, role)
 
     return check
-
-
-def demand(holder: Grant, role: Role) -> Grant:
-    """The holder, or a refusal that says what is needed."""
-    if not holder.may(role):
-        raise Refusal(403, f"This needs the role {role}; yours is {holder.role}.")
-    return holder
 
 
 def demand_everything(holder: Grant) -> Grant:
@@ -110,13 +96,6 @@ def trial_for(role: Role) -> Callable[[Trials, Grant, str], Trial]:
         return trials.find(trial)
 
     return find
-
-
-def trial_reached(holder: Grant, trial: str, role: Role) -> None:
-    """Refuse a holder who is less than this, or whose access is to another trial."""
-    demand(holder, role)
-    if not holder.reaches(trial):
-        raise no_such_trial()
 
 
 Viewer = Annotated[Grant, Depends(holder_as("viewer"))]

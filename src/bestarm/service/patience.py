@@ -4,14 +4,18 @@ answer that nobody takes.
 uvicorn limits how long a connection may idle between two requests, but not how long a request may take to arrive or an
 answer to be read. Here every request gets one deadline for its headers and one for its body, which bytes that drip in
 do not move, every answer gets one from the moment at which it has to wait for its reader, which bytes that drip out do
-not move, and so many connections may be open at once.
+not move, and so many connections may be open at once. Nobody is read further than they are answered: what a client
+sends ahead waits on its side, but for one read.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Final
+
+from uvicorn.protocols.http.flow_control import FlowControl
 
 from bestarm.service.short_way import Counter, ShortWay
 
@@ -32,10 +36,28 @@ class Limits:
     """Open at once; a process may usually hold a thousand files."""
 
 
+LARGEST_READ: Final = 16384
+"""Bytes that are read of a connection at once. Requests that come before they can be answered wait in memory, and while
+any do no more is read."""
+
 FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
     b"Cache-Control: no-store\r\nConnection: close\r\n\r\n"
 )
+
+
+class Paced(FlowControl):
+    """Goes on reading when no request waits behind the one that is being answered. uvicorn's own goes on after each
+    answer, however many wait, so that whoever sends faster than they are answered fills the memory."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        """Go on, unless requests wait."""
+        if not self._waiting:
+            super().resume_reading()
 
 
 def protocol_within(limits: Limits, counter: Counter | None = None) -> type[asyncio.Protocol]:
@@ -58,6 +80,9 @@ def protocol_within(limits: Limits, counter: Counter | None = None) -> type[asyn
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """Let it in if there is room."""
             super().connection_made(transport)
+            self.flow = Paced(transport, self.pipeline)
+            if hasattr(transport, "max_size"):  # of asyncio's own: how much is read at once
+                transport.max_size = LARGEST_READ
             transport.set_write_buffer_limits(high=0)  # so that we hear of every byte that has to wait
             if len(self.connections) > limits.connections:
                 transport.write(FULL)

@@ -5,6 +5,10 @@ when the writer says that it is durable. It is the same request and the same ans
 the same schema, the same grants, the same refusals, headers, lines in the log and counts. Whatever is out of the
 ordinary (another address, a body that is no such request, a trial that was not opened yet, a request that comes while
 another one is being answered) goes to the application as it came.
+
+Clients repeat themselves: the head of a request, byte by byte, is most often one that came before. What a head says is
+remembered (`Counter.heads`), and a request that arrives in one piece, between two others, under a head that is known is
+not parsed again: the parser would come to the same end, and stands between two requests before and after.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from bestarm.errors import BestArmError
 from bestarm.service.middleware import dress, line_of, log, log_failed, name_of
 from bestarm.service.problems import Refusal
 from bestarm.service.trials import Trials
-from bestarm.service.turns import Turn, Turns
+from bestarm.service.turns import Make, Turn, Turns
 from bestarm.service.window import ADDRESS, JSON, KINDS, Kind, secret_in
 
 LONGEST: Final = 8192
@@ -32,6 +36,22 @@ LONGEST: Final = 8192
 UNUSUAL: Final = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
 """Headers that ask for more than an answer."""
 CLOSING: Final = (b"connection", b"close")
+END: Final = b"\r\n\r\n"
+"""Of a head."""
+LONGEST_HEAD: Final = 1024
+MOST_HEADS: Final = 4096
+"""Heads that are remembered, each of so many bytes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the head of a request for the short way says."""
+
+    kind: Kind
+    trial: str
+    secret: str
+    length: int
+    """Bytes of the body."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +63,16 @@ class Counter:
     """How a refusal is said."""
     note: Callable[[str, str, int, float], None] | None
     """Counts a request: method, route, status and seconds."""
+    heads: dict[bytes, Head] = field(default_factory=dict)
+    """Of requests that went the short way."""
     _lines: list[str] = field(default_factory=list)
     """Of the log: of what is answered in one turn of the loop, which are written together."""
+
+    def remember(self, text: bytes, head: Head) -> None:
+        """Know this head when it comes again."""
+        if len(self.heads) >= MOST_HEADS:
+            self.heads.clear()
+        self.heads[text] = head
 
     def noted(self, kind: Kind, status: int, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
         """Remember that a request was answered."""
@@ -108,17 +136,22 @@ class Together:
         self.flush()
         self._transport.close()
 
+    def is_closing(self) -> bool:
+        """Whether it is closed, or about to be."""
+        return self._transport.is_closing()
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
 
-class Answering:
+class Answering(Turn):
     """A request that is being answered the short way. To the protocol it is what its own cycles are, so that whatever
     comes after it on the connection waits for it."""
 
     __slots__ = ("_began", "_counter", "_kind", "_protocol", "disconnected", "keep_alive", "response_complete")
 
-    def __init__(self, protocol: ShortWay, counter: Counter, kind: Kind) -> None:
+    def __init__(self, protocol: ShortWay, counter: Counter, kind: Kind, secret: str, make: Make) -> None:
+        super().__init__(secret, make, protocol.loop)
         self._protocol, self._counter, self._kind = protocol, counter, kind
         self._began = time.perf_counter()
         self.response_complete = self.disconnected = False
@@ -132,12 +165,12 @@ class Answering:
     def set(self) -> None:
         """Something came in."""
 
-    def done(self, answer: Any, error: Exception | None) -> None:
-        """Answer; on the loop."""
-        status, protocol = 200, self._protocol
+    def done(self) -> None:
+        """Answer."""
+        status, protocol, error = 200, self._protocol, self.error
         if error is None:
             try:
-                data = self._said(self._kind.said(answer))
+                data = self._said(self._kind.answer(self.answer))
             except Exception as unforeseen:
                 error = unforeseen
         if error is not None:
@@ -180,9 +213,14 @@ class ShortWay(HttpToolsProtocol):
     """A connection, with a short way for what comes in crowds."""
 
     counter: Counter | None = None
-    _errand: tuple[Kind, Turns] | None = None
+    _errand: tuple[Kind, str, Turns] | None = None
     """The request that is coming in, if it is for the short way."""
     _text = b""
+    _between = True
+    """Whether the parser has no part of a request."""
+    _learned: Head | None = None
+    """What the head said of the request that these bytes ended, if it went the short way."""
+    _idle_since = 0.0
     _begun: tuple[Any, bytes] = (None, b"")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -190,17 +228,58 @@ class ShortWay(HttpToolsProtocol):
         super().connection_made(transport)
         self.transport = cast(asyncio.Transport, Together(transport, self.loop))
 
+    def data_received(self, data: bytes) -> None:
+        """Some bytes of a request, or of several."""
+        counter = self.counter
+        if counter is None:
+            super().data_received(data)
+            return
+        end = data.find(END) + len(END)
+        head = counter.heads.get(data[:end])
+        if head is not None and head.length == len(data) - end and self._follows(counter, head, data[end:]):
+            return
+        began, self._learned = self._between, None
+        super().data_received(data)
+        head, cycle = self._learned, cast(Any, self.cycle)
+        alone = began and self._between and type(cycle) is Answering
+        if alone and head is not None and head.length == len(data) - end and end <= LONGEST_HEAD:
+            # These bytes are one request and nothing else: its head, and as many as its body has.
+            counter.remember(data[:end], head)
+
+    def _follows(self, counter: Counter, head: Head, body: bytes) -> bool:
+        # Take a request under a known head, after one that went the short way, too, and was answered.
+        last: Any = self.cycle
+        turns = counter.trials.turns(head.trial)
+        if type(last) is not Answering or not last.response_complete or not self._between or turns is None:
+            return False
+        make = None if self.flow.write_paused else head.kind.read(body)
+        if make is None:
+            return False
+        self._take(counter, turns, head, make)
+        return True
+
+    def _take(self, counter: Counter, turns: Turns, head: Head, make: Make) -> None:
+        answering = Answering(self, counter, head.kind, head.secret, make)
+        self.cycle = cast(Any, answering)
+        turns.put(answering)
+
+    def on_message_begin(self) -> None:
+        """The first bytes of a request."""
+        self._between = False
+        super().on_message_begin()
+
     def on_headers_complete(self) -> None:
         """A request's headers have come: see which way it goes."""
         self._errand = None if self.counter is None else self._found(self.counter)
         if self._errand is None:
             super().on_headers_complete()
 
-    def _found(self, counter: Counter) -> tuple[Kind, Turns] | None:
+    def _found(self, counter: Counter) -> tuple[Kind, str, Turns] | None:
         address = addressed(self.url)
         if address is None or self.root_path or self.parser.get_method() != b"POST":
             return None
-        turns = counter.trials.turns(address[1])
+        kind, trial = address
+        turns = counter.trials.turns(trial)
         busy = self.cycle is not None and not self.cycle.response_complete
         if turns is None or busy or self.flow.write_paused:
             return None
@@ -213,7 +292,7 @@ class ShortWay(HttpToolsProtocol):
         if not 0 <= length <= LONGEST or JSON not in self.headers:
             return None
         lasts = self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive()
-        return (address[0], turns) if lasts else None
+        return (kind, trial, turns) if lasts else None
 
     def on_body(self, body: bytes) -> None:
         """Some of a request's body."""
@@ -224,11 +303,12 @@ class ShortWay(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of a request."""
+        self._between = True
         errand, counter = self._errand, self.counter
         if errand is None or counter is None:
             super().on_message_complete()
             return
-        (kind, turns), text = errand, self._text
+        (kind, trial, turns), text = errand, self._text
         self._errand, self._text = None, b""
         make = kind.read(text)
         if make is None:
@@ -236,9 +316,26 @@ class ShortWay(HttpToolsProtocol):
             super().on_body(text)
             super().on_message_complete()
             return
-        answering = Answering(self, counter, kind)
-        self.cycle = cast(Any, answering)
-        turns.put(Turn(secret_in(self.headers), make, self.loop, answering.done))
+        self._learned = Head(kind, trial, secret_in(self.headers), len(text))
+        self._take(counter, turns, self._learned, make)
+
+    def on_response_complete(self) -> None:
+        """The whole answer has been written."""
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            super().on_response_complete()
+        else:
+            # The request was not parsed, and so the limit of an idle connection was not taken off either.
+            self.server_state.total_requests += 1
+
+    def timeout_keep_alive_handler(self) -> None:
+        """The connection may have been idle for long enough, if nothing came in meanwhile."""
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if self.cycle.response_complete and left <= 0:
+            super().timeout_keep_alive_handler()
+        else:
+            after = left if self.cycle.response_complete else self.timeout_keep_alive
+            self.timeout_keep_alive_task = self.loop.call_later(after, self.timeout_keep_alive_handler)
 
     @property
     def dated(self) -> list[tuple[bytes, bytes]]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bestarm.service.access import Access, Grant
+from bestarm.service.access import Access, Grant, good_token, trial_reached
 from bestarm.trial.transactions import Request
 from bestarm.trial.trial import Trial
 
@@ -25,23 +26,45 @@ MOST_TOGETHER: Final = 200
 IDLE: Final = 30.0
 """Seconds without a request after which a writer ends; the next request begins another."""
 
-Make = Callable[[Trial, Grant | None], Request[Any]]
-"""The request of whoever holds this grant; raises the refusal if there is none, or it does not suffice."""
-Done = Callable[[Any, Exception | None], None]
-"""Gets the answer, or the error that there is instead of one; called on the loop that the request came in on."""
+Make = Callable[[Trial, Grant], Request[Any]]
+"""The request of whoever holds this grant; raises the refusal of what cannot be one."""
 
 
-class Turn:
+class Turn(ABC):
     """One request that waits to be heard, and then what it is answered with."""
 
-    __slots__ = ("answer", "done", "error", "loop", "make", "secret")
+    __slots__ = ("answer", "error", "loop", "make", "secret")
 
-    def __init__(self, secret: str, make: Make, loop: asyncio.AbstractEventLoop, done: Done) -> None:
+    def __init__(self, secret: str, make: Make, loop: asyncio.AbstractEventLoop) -> None:
         self.secret = secret
         """The token it came with."""
-        self.make, self.loop, self.done = make, loop, done
+        self.make, self.loop = make, loop
         self.answer: Any = None
         self.error: Exception | None = None
+        """What there is instead of an answer."""
+
+    @abstractmethod
+    def done(self) -> None:
+        """The request has been heard; called on the loop that it came in on."""
+
+
+class Awaited(Turn):
+    """A turn whose answer a task waits for."""
+
+    __slots__ = ("answered",)
+
+    def __init__(self, secret: str, make: Make, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(secret, make, loop)
+        self.answered: asyncio.Future[Any] = loop.create_future()
+
+    def done(self) -> None:
+        """Let the task go on, if whoever asked has not gone."""
+        if self.answered.done():
+            return
+        if self.error is None:
+            self.answered.set_result(self.answer)
+        else:
+            self.answered.set_exception(self.error)
 
 
 @dataclass
@@ -58,19 +81,9 @@ class Turns:
 
     async def take(self, secret: str, make: Make) -> Any:
         """The answer to a request, once what it changed is on disk; or the refusal raised."""
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[Any] = loop.create_future()
-
-        def done(answer: Any, error: Exception | None) -> None:
-            if answered.done():  # whoever asked has gone
-                return
-            if error is None:
-                answered.set_result(answer)
-            else:
-                answered.set_exception(error)
-
-        self.put(Turn(secret, make, loop, done))
-        return await answered
+        turn = Awaited(secret, make, asyncio.get_running_loop())
+        self.put(turn)
+        return await turn.answered
 
     def put(self, turn: Turn) -> None:
         """Let a request be heard, and its `done` be called. Those that a loop reads in one go come to the writer in one
@@ -105,11 +118,15 @@ class Turns:
     def _hear(self, together: list[Turn]) -> None:
         try:
             grants = self.access.find_all({turn.secret for turn in together})
+            holders: dict[str, Grant] = {}
             admitted: list[Turn] = []
             requests: list[Request[Any]] = []
             for turn in together:
                 try:
-                    requests.append(turn.make(self.trial, grants[turn.secret]))
+                    holder = holders.get(turn.secret)
+                    if holder is None:  # of those who come with one token, the first is looked at
+                        holder = holders[turn.secret] = self._let_in(grants[turn.secret])
+                    requests.append(turn.make(self.trial, holder))
                     admitted.append(turn)
                 except Exception as error:
                     turn.error = error
@@ -124,6 +141,11 @@ class Turns:
             for turn in together:
                 turn.error = turn.error or error
 
+    def _let_in(self, grant: Grant | None) -> Grant:
+        holder = good_token(grant)
+        trial_reached(holder, self.trial.name, "operator")
+        return holder
+
 
 def _answer(together: list[Turn]) -> None:
     # One wake-up for all who waited on the same loop.
@@ -137,4 +159,4 @@ def _answer(together: list[Turn]) -> None:
 
 def _tell(together: list[Turn]) -> None:
     for turn in together:
-        turn.done(turn.answer, turn.error)
+        turn.done()

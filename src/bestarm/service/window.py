@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -23,21 +24,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bestarm.errors import BestArmError
 from bestarm.service import schemas
-from bestarm.service.access import Grant
 from bestarm.service.api.trials import ask, tell
-from bestarm.service.guard import good_token, trial_reached
 from bestarm.service.problems import Refusal
 from bestarm.service.trials import Trials, checked_outcome, recording
 from bestarm.service.turns import Make
 from bestarm.trial.answers import Asked
-from bestarm.trial.transactions import Request
-from bestarm.trial.trial import Trial
+from bestarm.trial.identity import Participant
 
 PREFIX: Final = "/api/v1"
 ADDRESS: Final = re.compile(rf"{PREFIX}/trials/([^/]{{1,100}})/(ask|tell)")
 JSON: Final = (b"content-type", b"application/json")
 SAYING: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """As the framework writes answers."""
+LETTER: Final = rb"[ !#-\[\]-~]"
+"""What stands for itself between the quotes of JSON, and is ASCII."""
 
 Refuse = Callable[[HTTPRequest, Exception], Coroutine[Any, Any, Response]]
 
@@ -49,48 +49,65 @@ class Kind:
     route: Any
     endpoint: Callable[..., Any]
     body: type[schemas.Ask] | type[schemas.Tell]
-    request: Callable[[Trial, Grant, Any], Request[Any]]
-    answer: Callable[[Any], dict[str, Any]]
+    plain: re.Pattern[bytes]
+    """Bodies as clients write them: what it finds in one is what the schema would take from it."""
+    asked: Callable[..., Make]
+    """The request, from what was found in a body."""
+    fields: Callable[[Any], tuple[Any, ...]]
+    """The same, from a body that the schema has read."""
+    answer: Callable[[Any], bytes]
+    """The body of the answer."""
 
     def read(self, text: bytes) -> Make | None:
-        """The request that a body is, for whoever may make it; None for whatever the routes have to say something
-        about."""
+        """The request that a body is; None for whatever the routes have to say something about."""
+        found = self.plain.fullmatch(text)
+        if found is not None:
+            return self.asked(*found.groups())
         try:
-            body = self.body.model_validate(json.loads(text))
+            return self.asked(*self.fields(self.body.model_validate(json.loads(text))))
         except (ValidationError, ValueError, RecursionError):
             return None
 
-        def make(trial: Trial, grant: Grant | None) -> Request[Any]:
-            holder = good_token(grant)
-            trial_reached(holder, trial.name, "operator")
-            return self.request(trial, holder, body)
 
-        return make
-
-    def said(self, answer: Any) -> bytes:
-        """The body of the answer."""
-        return SAYING.encode(self.answer(answer)).encode()
+def _asking(subject: str | bytes) -> Make:
+    code = subject if isinstance(subject, str) else subject.decode()
+    return lambda trial, holder: trial.asking([code], holder.actor)
 
 
-def _asking(trial: Trial, holder: Grant, body: schemas.Ask) -> Request[Any]:
-    return trial.asking([body.subject], holder.actor)
+def _telling(who: str | bytes | Participant, outcome: object) -> Make:
+    meant = who.decode() if isinstance(who, bytes) else who
+    told = int(outcome) if isinstance(outcome, bytes) else outcome
+    return lambda trial, holder: recording(trial, [(meant, checked_outcome(trial.design, told))], holder)
 
 
-def _telling(trial: Trial, holder: Grant, body: schemas.Tell) -> Request[Any]:
-    return recording(trial, [(body.who, checked_outcome(trial.design, body.outcome))], holder)
+def _asked(answer: list[Asked]) -> bytes:
+    return SAYING.encode(answer[0].to_json()).encode()
 
 
-def _asked(answer: list[Asked]) -> dict[str, Any]:
-    return answer[0].to_json()
-
-
-def _told(answer: list[str]) -> dict[str, Any]:
-    return {"status": answer[0]}
+@lru_cache(maxsize=64)
+def _status(status: str) -> bytes:
+    return SAYING.encode({"status": status}).encode()
 
 
 KINDS: Final = {
-    "ask": Kind(SimpleNamespace(path=f"{PREFIX}/trials/{{trial}}/ask"), ask, schemas.Ask, _asking, _asked),
-    "tell": Kind(SimpleNamespace(path=f"{PREFIX}/trials/{{trial}}/tell"), tell, schemas.Tell, _telling, _told),
+    "ask": Kind(
+        SimpleNamespace(path=f"{PREFIX}/trials/{{trial}}/ask"),
+        ask,
+        schemas.Ask,
+        re.compile(rb'\{"subject": ?"(%b{1,200})"\}' % LETTER),
+        _asking,
+        lambda body: (body.subject,),
+        _asked,
+    ),
+    "tell": Kind(
+        SimpleNamespace(path=f"{PREFIX}/trials/{{trial}}/tell"),
+        tell,
+        schemas.Tell,
+        re.compile(rb'\{"assignment": ?"(%b{1,60})", ?"outcome": ?([01])\}' % LETTER),
+        _telling,
+        lambda body: (body.who, body.outcome),
+        lambda answer: _status(answer[0]),
+    ),
 }
 
 
@@ -120,7 +137,7 @@ class Window:
         except (BestArmError, Refusal) as error:
             await (await self._refuse(HTTPRequest(scope), error))(scope, receive, send)
             return
-        said = kind.said(answer)
+        said = kind.answer(answer)
         headers = [(b"content-length", b"%d" % len(said)), JSON]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": said})
