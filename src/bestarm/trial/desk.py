@@ -156,7 +156,11 @@ class Desk:
             raise OperationError(f"All {most} participants are enrolled; the trial waits for their outcomes.")
         replacing = bool(book.vacant)
         arm, stage = book.vacant[0] if replacing else self._choose()
-        number = book.people + 1
+        return self.enrol(subject, actor, arm, stage, replacing)
+
+    def enrol(self, subject: str, actor: str, arm: int, stage: int, replacing: bool) -> Assignment:
+        """Let the subject be assigned to this arm of a stage that is open."""
+        number = self.fold.book.people + 1
         body = {"assignment": number, "arm": arm, "stage": stage, "replacing": replacing, "time": self.time()}
         self.emit("assigned", actor, body, {"subject": subject})
         return self.fold.expect_assignment(number)
@@ -234,13 +238,18 @@ class Desk:
         assignment = self.fold.expect_assignment(number)
         if assignment.state != "open":
             return "already recorded" if assignment.state == "told" else "late"
-        kept = None if self._local else text_of(outcome)
-        body = {"assignment": number, "by": actor}
         if self.fold.due(assignment, self.at):
-            self.emit("late", actor, body, {"outcome": kept})
+            kept = None if self._local else text_of(outcome)
+            self.emit("late", actor, {"assignment": number, "by": actor}, {"outcome": kept})
             return "late"
-        self.emit("told", actor, body, {"outcome": kept, "value": self._encoded(number, outcome)})
+        recorded = self.record(number, outcome, actor)
         self.settle()
+        return recorded
+
+    def record(self, number: int, outcome: Fraction, actor: str) -> str:
+        """Let an outcome be told that is awaited and in time."""
+        secret = {"outcome": None if self._local else text_of(outcome), "value": self._encoded(number, outcome)}
+        self.emit("told", actor, {"assignment": number, "by": actor}, secret)
         return "recorded"
 
     def _encoded(self, number: int, outcome: Fraction) -> int:
