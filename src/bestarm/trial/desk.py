@@ -205,13 +205,14 @@ class Desk:
             raise InputError("This participant has withdrawn; nothing is recorded for them any more.")
         if assignment.state == "voided":
             raise InputError(VOIDED)
-        if told_now.setdefault(number, text_of(outcome)) != text_of(outcome):
+        text = text_of(outcome)
+        if told_now.setdefault(number, text) != text:
             raise InputError("Two different outcomes are given for one assignment; give one.")
 
     def conflicts(self, number: int, outcome: Fraction) -> bool:
         """Whether another outcome was recorded. Under local privacy nobody knows, so nothing conflicts."""
         assignment = self.fold.expect_assignment(number)
-        return not self._local and assignment.state in ("told", "late") and assignment.outcome != text_of(outcome)
+        return assignment.state in ("told", "late") and not self._local and assignment.outcome != text_of(outcome)
 
     def repeats(self, number: int) -> bool:
         """Whether something was recorded for the assignment already."""

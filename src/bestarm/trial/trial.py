@@ -145,8 +145,8 @@ class Trial(Looks, Tabled):
         def hear(desk: Desk) -> list[Asked]:
             found: list[Asked] = []
             while (start := len(found)) < len(stand_ins):
-                now = joined(desk, stand_ins, actor, start) or [desk.ask(stand_ins[start], actor)]
-                found += [self._asked(desk.fold, one) for one in now]
+                plain: Sequence[Assignment | None] = joined(desk, stand_ins, actor, start)
+                found += [self._asked(desk.fold, one) for one in plain or [desk.ask(stand_ins[start], actor)]]
             return found
 
         def plainly(desk: Desk) -> list[Asked] | None:
