@@ -21,17 +21,15 @@ from bestarm.trial.desk import Desk, choose
 def joined(desk: Desk, subjects: Sequence[str], actor: str, start: int = 0) -> list[Assignment]:
     """New assignments for these subjects from number `start` on, for as many as plainly get one."""
     fold = desk.fold
-    book, books, most = fold.book, fold.books, fold.rules.design.max_participants
-    if book.state != "open" or book.vacant or not book.filling or not fold.course.foreseen:
+    book, books, design = fold.book, fold.books, fold.rules.design
+    if book.state != "open" or book.vacant or not book.filling or design.distributed or not fold.course.foreseen:
         return []
     stage = books.stage(next(iter(book.filling.values())))
-    if stage is None or fold.crowded(stage):
+    if stage is None:
         return []
-    room = stage.extent - stage.people
-    if most is not None:
-        room = min(room, most - book.people)
-    if fold.rules.design.distributed:
-        room = min(room, stage.planned - stage.people)
+    room = stage.extent - stage.people  # the last one closes the stage, and more may follow from that
+    if design.max_participants is not None:
+        room = min(room, design.max_participants - book.people)
     if room <= 1 or (weights := fold.recruiting()) is None:
         return []
     found = []
