@@ -243,15 +243,17 @@ class Desk:
             kept = None if self._local else text_of(outcome)
             self.emit("late", actor, {"assignment": number, "by": actor}, {"outcome": kept})
             return "late"
-        recorded = self.record(number, outcome, actor)
+        self.record(number, self.kept_of(number, outcome), actor)
         self.settle()
-        return recorded
-
-    def record(self, number: int, outcome: Fraction, actor: str) -> str:
-        """Let an outcome be told that is awaited and in time."""
-        secret = {"outcome": None if self._local else text_of(outcome), "value": self._encoded(number, outcome)}
-        self.emit("told", actor, {"assignment": number, "by": actor}, secret)
         return "recorded"
+
+    def kept_of(self, number: int, outcome: Fraction) -> dict[str, Any]:
+        """What is kept of an outcome; refused if it cannot be one, or cannot be encoded."""
+        return {"outcome": None if self._local else text_of(outcome), "value": self._encoded(number, outcome)}
+
+    def record(self, number: int, kept: dict[str, Any], actor: str) -> None:
+        """Let an outcome be told that is awaited and in time."""
+        self.emit("told", actor, {"assignment": number, "by": actor}, kept)
 
     def _encoded(self, number: int, outcome: Fraction) -> int:
         unit = self.fold.rules.design.outcomes.to_unit(outcome)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import islice
 
-from bestarm.errors import InputError
+from bestarm.errors import BestArmError
 from bestarm.storage.contract import Assignment
 from bestarm.trial.desk import Desk, choose
 
@@ -50,6 +50,8 @@ def told(desk: Desk, number: int, outcome: Fraction, actor: str) -> str | None:
     if stage is None or stage.size is not None or fold.due(assignment, desk.at):
         return None
     try:
-        return desk.record(number, outcome, actor)
-    except InputError:  # it cannot be an outcome: so much is asked before anything happens
+        kept = desk.kept_of(number, outcome)
+    except BestArmError:  # the desk will say it, in a part of the block that can be undone
         return None
+    desk.record(number, kept, actor)
+    return "recorded"
