@@ -112,6 +112,18 @@ def garbled(path: Path) -> None:
     path.write_bytes(b"\xff\xfe not hexadecimal")
 
 
+def test_without_its_key_an_outcome_is_refused_and_its_neighbours_are_heard(tmp_path: Path) -> None:
+    made(tmp_path / "t.db").close()
+    (path,) = key_files(tmp_path)
+    path.unlink()
+    with Trial.open(tmp_path / "t.db", name="t") as trial:
+        known = trial.ask("p")
+        replies = trial.together([trial.asking(["q"]), trial.telling([(known.id, 1)]), trial.asking(["r"])])
+        with pytest.raises(OperationError, match="not there"):
+            replies[1].get()
+        assert [replies[n].get()[0].arm in ("a", "b") for n in (0, 2)] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("harm", "says"), [(lost, "is not there"), (of_another, "is not the one"), (garbled, "is not the one")]
 )

@@ -261,9 +261,6 @@ class Drafting(Writing):
         self._unaccepted = True
 
     def save_stage(self, stage: Stage) -> None:
-        known = self.known.rows.stages.get(stage.number)
-        if known is None or _course_of(known) != _course_of(stage):
-            self.turned.add(stage.number)
         self._drafts.stages[stage.number] = self._saved.stages[stage.number] = stage
         if stage.position is not None:
             self._drafts.positions[stage.position] = self._saved.positions[stage.position] = stage.number
@@ -292,13 +289,18 @@ class Drafting(Writing):
     def accept(self) -> None:
         """Let what was saved so far stand: it is known from here on, and written when the block ends."""
         if self._unaccepted:
-            saved = self._saved
-            self.known.rows.enter(saved)
+            saved, rows = self._saved, self.known.rows
+            for number, stage in saved.stages.items():
+                known = rows.stages.get(number)
+                if known is None or _course_of(known) != _course_of(stage):
+                    self.turned.add(number)
+            rows.enter(saved)
             if self.changed.holds():
                 self.changed.enter_all(saved)
+                self._saved = RowsByKey()
             else:
-                self.changed = saved
-            self._saved, self._unaccepted = RowsByKey(), False
+                self.changed, self._saved = saved, self.changed
+            self._unaccepted = False
         drafts = self._drafts
         if drafts.assignments or drafts.stages or drafts.tallies:
             self._drafts = RowsByKey()

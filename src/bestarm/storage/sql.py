@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, ClassVar, Final
 
@@ -50,11 +50,7 @@ class Block(AbstractContextManager[Link]):
         self._store, self._begin, self._hold = store, begin, hold
 
     def __enter__(self) -> Link:
-        try:
-            self._pooled, self._link = self._store._begun(self._begin, self._hold)
-        except Exception as error:
-            self._store._say(error)
-            raise
+        self._pooled, self._link = self._store._begun(self._begin, self._hold)
         return self._link
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
@@ -73,29 +69,33 @@ class Block(AbstractContextManager[Link]):
 class WritingBlock(AbstractContextManager[Writing]):
     """A block that holds a trial for writing, and writes what changed of it at its end."""
 
-    __slots__ = ("_block", "_name", "_store", "_writing")
+    __slots__ = ("_link", "_name", "_pooled", "_store", "_writing")
 
     def __init__(self, store: SQLStore, name: str) -> None:
         self._store, self._name = store, name
-        self._block = Block(store, store.begin_writing, name)
 
     def __enter__(self) -> Writing:
-        link = self._block.__enter__()
+        store = self._store
+        self._pooled, self._link = store._begun(store.begin_writing, self._name)
         try:
-            self._writing = SQLWriting(link, self._store._held(link, self._name))
+            self._writing = SQLWriting(self._link, store._held(self._link, self._name))
         except BaseException as error:
-            self._block.__exit__(type(error), error, None)
+            self.__exit__(type(error), error, None)
             raise
         return self._writing
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None:
-            try:
+        try:
+            if error is None:
                 self._writing.flush()
-            except BaseException as failure:
-                self._block.__exit__(type(failure), failure, None)
-                raise
-        self._block.__exit__(kind, error, trace)
+                self._link.commit()
+            else:
+                self._store._say(error)
+        except Exception as failure:
+            self._store._say(failure)
+            raise
+        finally:
+            self._store._let_go(self._pooled, self._link)
         if error is None:
             self._store._kept[self._name] = self._writing.settled()
 
@@ -137,23 +137,27 @@ class SQLStore(Store):
         return Block(self, begin, hold)
 
     def _begun(self, begin: str, hold: str | None) -> tuple[Any, Link]:
-        pooled, link, _ = self._asked(lambda link: link.begin(begin, hold))
+        try:
+            pooled, link = self._connection()
+            try:
+                link.begin(begin, hold)
+            except self.driver.Error as error:
+                pooled, link = self._another(error, pooled, link)
+                link.begin(begin, hold)
+        except Exception as error:
+            self._say(error)
+            raise
         return pooled, link
 
-    def _asked(self, ask: Callable[[Link], Any]) -> tuple[Any, Link, Any]:
-        # A connection, and what it answered to the first thing that was asked of it.
-        pooled, link = self._connection()
-        try:
-            return pooled, link, ask(link)
-        except self.driver.Error as error:
-            if not self._gone(error):
-                self._let_go(pooled, link)
-                raise
-            # It was idle while the database went away; nothing has been asked of it yet, so a new one will do.
-            pooled.invalidate()
-            self.engine.dispose()
-            pooled, link = self._connection()
-            return pooled, link, ask(link)
+    def _another(self, error: Exception, pooled: Any, link: Link) -> tuple[Any, Link]:
+        # A connection in the place of one that failed at the first thing that was asked of it. If it was idle while the
+        # database went away, nothing has happened yet, and a new one will do.
+        if not self._gone(error):
+            self._let_go(pooled, link)
+            raise error
+        pooled.invalidate()
+        self.engine.dispose()
+        return self._connection()
 
     def _connection(self) -> tuple[Any, Link]:
         # One that the last block left, if the pool it came from is still in use: to fetch it there takes longer than
@@ -273,7 +277,12 @@ class SQLStore(Store):
         """What a query finds in such tables, said as the driver takes it. For what is asked very often: the query is
         its whole transaction, so that none is begun and ended."""
         try:
-            pooled, link, found = self._asked(lambda link: link.execute(statement, parameters).fetchall())
+            pooled, link = self._connection()
+            try:
+                found = link.execute(statement, parameters).fetchall()
+            except self.driver.Error as error:
+                pooled, link = self._another(error, pooled, link)
+                found = link.execute(statement, parameters).fetchall()
         except Exception as error:
             self._say(error)
             raise

@@ -163,7 +163,11 @@ class Desk:
             raise OperationError(f"All {most} participants are enrolled; the trial waits for their outcomes.")
         replacing = bool(book.vacant)
         arm, stage = book.vacant[0] if replacing else self._choose()
-        number = book.people + 1
+        return self.enrol(subject, actor, arm, stage, replacing)
+
+    def enrol(self, subject: str, actor: str, arm: int, stage: int, replacing: bool) -> Assignment:
+        """Let the subject be assigned to this arm of a stage that is open."""
+        number = self.fold.book.people + 1
         body = {"assignment": number, "arm": arm, "stage": stage, "replacing": replacing, "time": self.time()}
         self.emit("assigned", actor, body, {"subject": subject})
         return self.fold.expect_assignment(number)
@@ -208,13 +212,14 @@ class Desk:
             raise InputError("This participant has withdrawn; nothing is recorded for them any more.")
         if assignment.state == "voided":
             raise InputError(VOIDED)
-        if told_now.setdefault(number, text_of(outcome)) != text_of(outcome):
+        text = text_of(outcome)
+        if told_now.setdefault(number, text) != text:
             raise InputError("Two different outcomes are given for one assignment; give one.")
 
     def conflicts(self, number: int, outcome: Fraction) -> bool:
         """Whether another outcome was recorded. Under local privacy nobody knows, so nothing conflicts."""
         assignment = self.fold.expect_assignment(number)
-        return not self._local and assignment.state in ("told", "late") and assignment.outcome != text_of(outcome)
+        return assignment.state in ("told", "late") and not self._local and assignment.outcome != text_of(outcome)
 
     def repeats(self, number: int) -> bool:
         """Whether something was recorded for the assignment already."""
@@ -241,14 +246,21 @@ class Desk:
         assignment = self.fold.expect_assignment(number)
         if assignment.state != "open":
             return "already recorded" if assignment.state == "told" else "late"
-        kept = None if self._local else text_of(outcome)
-        body = {"assignment": number, "by": actor}
         if self.fold.due(assignment, self.at):
-            self.emit("late", actor, body, {"outcome": kept})
+            kept = None if self._local else text_of(outcome)
+            self.emit("late", actor, {"assignment": number, "by": actor}, {"outcome": kept})
             return "late"
-        self.emit("told", actor, body, {"outcome": kept, "value": self._encoded(number, outcome)})
+        self.record(number, self.kept_of(number, outcome), actor)
         self.settle()
         return "recorded"
+
+    def kept_of(self, number: int, outcome: Fraction) -> dict[str, Any]:
+        """What is kept of an outcome; refused if it cannot be one, or cannot be encoded."""
+        return {"outcome": None if self._local else text_of(outcome), "value": self._encoded(number, outcome)}
+
+    def record(self, number: int, kept: dict[str, Any], actor: str) -> None:
+        """Let an outcome be told that is awaited and in time."""
+        self.emit("told", actor, {"assignment": number, "by": actor}, kept)
 
     def _encoded(self, number: int, outcome: Fraction) -> int:
         unit = self.fold.rules.design.outcomes.to_unit(outcome)

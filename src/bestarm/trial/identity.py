@@ -44,12 +44,20 @@ def assignment_id(key: bytes, number: int) -> str:
 
 def assignment_number(key: bytes, text: str) -> int:
     """The number behind an id."""
+    number = number_in(key, text)
+    if number is None:
+        raise no_such_assignment()
+    return number
+
+
+def number_in(key: bytes, text: str) -> int | None:
+    """The same; None if this is no id."""
     number, _, check = str(text).strip().partition("-")
     if number.isascii() and number.isdigit() and len(number) < 19:
         right = _check(key, int(number))
         if hmac.compare_digest(check.lower().encode(), right.encode()):
             return int(number)
-    raise no_such_assignment()
+    return None
 
 
 def one_of_two(assignment: str | Participant | None, subject: object) -> str | Participant:

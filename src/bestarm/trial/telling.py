@@ -11,6 +11,7 @@ from bestarm.exact import exact
 from bestarm.trial import exchange
 from bestarm.trial.desk import Desk
 from bestarm.trial.identity import Participant
+from bestarm.trial.plainly import told
 
 CONFLICT = "A different outcome has already been recorded for this assignment; use correct, with a reason."
 
@@ -20,7 +21,7 @@ def tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guard
     if not guarded:
         if any(desk.conflicts(number, outcome) for number, outcome in outcomes):
             raise InputError(CONFLICT)
-        return [desk.tell(number, outcome, actor) for number, outcome in outcomes]
+        return _told(desk, outcomes, actor)
     slipped = False
     for number, outcome in outcomes:
         if not desk.repeats(number) or (desk.own_slip(number, actor) and not desk.conflicts(number, outcome)):
@@ -31,7 +32,11 @@ def tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guard
         slipped = slipped or desk.own_slip(number, actor)
     if slipped:
         return ["conflict"]
-    return [desk.tell(number, outcome, actor) for number, outcome in outcomes]
+    return _told(desk, outcomes, actor)
+
+
+def _told(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str) -> list[str]:
+    return [told(desk, number, outcome, actor) or desk.tell(number, outcome, actor) for number, outcome in outcomes]
 
 
 def without_conflict(statuses: list[str]) -> list[str]:

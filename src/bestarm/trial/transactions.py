@@ -54,6 +54,8 @@ class Request(Generic[Answer]):
     """Makes the answer of what was decided, once that is on disk; may refuse what is nevertheless kept in the log."""
     subjects: Sequence[str] = ()
     """Whose assignments it is going to ask for, by pseudonym."""
+    plainly: Callable[[Desk], Any] | None = None
+    """Decides it as `hear` would, or does nothing and says None: tried first, as it need not be undone."""
 
 
 @dataclass(slots=True)
@@ -155,6 +157,9 @@ class Transactions(ABC):
         return replies
 
     def _heard(self, writing: Writing, kept: KeptState, desk: Desk, request: Request[Answer]) -> Reply[Answer]:
+        if request.plainly is not None and (decided := request.plainly(desk)) is not None:
+            kept.follow(desk.fold, writing.seq)
+            return Reply(request, decided)
         try:
             with writing.attempt():
                 decided = request.hear(desk)

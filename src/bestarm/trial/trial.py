@@ -36,6 +36,7 @@ from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
 from bestarm.trial.identity import Participant
 from bestarm.trial.places import opened
+from bestarm.trial.plainly import joined, told
 from bestarm.trial.policy_state import to_bytes
 from bestarm.trial.public import ledger_of
 from bestarm.trial.staff import Staff
@@ -142,9 +143,16 @@ class Trial(Looks, Tabled):
         stand_ins = [self._stand_in(subject) for subject in subjects_in(subjects)]
 
         def hear(desk: Desk) -> list[Asked]:
-            return [self._asked(desk.fold, desk.ask(who, actor)) for who in stand_ins]
+            found: list[Asked] = []
+            while (start := len(found)) < len(stand_ins):
+                plain: Sequence[Assignment | None] = joined(desk, stand_ins, actor, start)
+                found += [self._asked(desk.fold, one) for one in plain or [desk.ask(stand_ins[start], actor)]]
+            return found
 
-        return Request(hear, subjects=stand_ins)
+        def plainly(desk: Desk) -> list[Asked] | None:
+            return [self._asked(desk.fold, one) for one in joined(desk, stand_ins, actor)] or None
+
+        return Request(hear, subjects=stand_ins, plainly=plainly if len(stand_ins) == 1 else None)
 
     def tell(
         self,
@@ -182,7 +190,13 @@ class Trial(Looks, Tabled):
                 desk.check_outcome(number, outcome, told_now)
             return tell_all(desk, checked, actor, guarded)
 
-        return Request(hear, without_conflict)
+        def plainly(desk: Desk) -> list[str] | None:
+            who, outcome = pairs[0]
+            number = None if isinstance(who, Participant) else identity.number_in(self._key, who)
+            recorded = None if number is None else told(desk, number, outcome, actor)
+            return None if recorded is None else [recorded]
+
+        return Request(hear, without_conflict, plainly=plainly if len(pairs) == 1 else None)
 
     def correct(
         self,
