@@ -82,29 +82,33 @@ def late(runs: int) -> None:
     """Outcomes that are known only once so many more people have been enrolled."""
     print(
         "\n| means | eps | people without delay | outstanding / that | people / (that + outstanding) "
-        "| the same if all but the best two were dropped at the first outcome |\n|" + "---|" * 6
+        "| the same if it were known which arms need how many |\n|" + "---|" * 6
     )
     for means, epsilon in (((0.6, 0.5, 0.45, 0.4, 0.3), 1.0), ((0.75, 0.7), 1.0), ((0.75, 0.7, 0.7, 0.7, 0.7), 0.1)):
         options: dict[str, Any] = {"means": means, "epsilon": epsilon, "delta": 0.05, "runs": runs, "seed": 13}
         undelayed = ba.simulate("evidence", max_samples=CAP, **options)
         plain = undelayed.summary().mean_samples
-        best_two = float(np.asarray(undelayed.per_arm)[:, :2].mean())
         for share in (0.3, 1.0, 3.0):
             # A person a minute: as many are enrolled while an outcome is awaited as the follow-up has minutes.
             outstanding = round(share * plain)
             waiting: dict[str, Any] = {"enrol": 24 * 60, "follow_up": f"{outstanding + 1}m"}
-            people = ba.simulate("evidence", max_samples=CAP, **options, **waiting).summary().mean_samples
-            ratio = people / (plain + outstanding)
-            least = (least_used(best_two, len(means), outstanding) + outstanding) / (plain + outstanding)
-            print(f"| {means} | {epsilon:g} | {plain:.4g} | {share:g} | {ratio:.2f} | {least:.2f} |", flush=True)
+            found = ba.simulate("evidence", max_samples=CAP, **options, **waiting).summary()
+            ratio, error = (x / (plain + outstanding) for x in (found.mean_samples, found.standard_error))
+            least = (least_used(undelayed.per_arm, outstanding) + outstanding) / (plain + outstanding)
+            shown = f"{ratio:.2f} ± {error:.2f} | {least:.2f}"
+            print(f"| {means} | {epsilon:g} | {plain:.4g} | {share:g} | {shown} |", flush=True)
 
 
-def least_used(best_two: float, arms: int, outstanding: float) -> float:
-    """People whose outcomes are used if each of the best two arms needs as many of them as without delay: all arms get
-    the same until the first outcome is known, the best two everybody from then on."""
-    if best_two * arms <= outstanding:
-        return best_two * arms
-    return outstanding + 2.0 * (best_two - outstanding / arms)
+def least_used(per_arm: Any, outstanding: float) -> float:
+    """People whose outcomes are used if every arm needs as many of them as in the same run without delay, and all are
+    placed where they are needed once the first outcome is known; until then all arms get the same, needed or not. The
+    two arms that take longest would need the same pair of sizes made equal."""
+    needed = np.asarray(per_arm, float)
+    arms = needed.shape[1]
+    second, first = np.sort(needed, axis=1)[:, -2:].T
+    equal = arms * 2.0 / (1.0 / first + 1.0 / second)
+    later = outstanding + np.maximum(needed - outstanding / arms, 0.0).sum(axis=1)
+    return float(np.where(equal <= outstanding, equal, later).mean())
 
 
 def edges(runs: int) -> None:
