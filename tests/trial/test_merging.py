@@ -179,7 +179,7 @@ def a_release_made_a_merging(lines: list[Line], at: int) -> None:
     [
         (into_another, "another stage's turn, or it goes on in another one"),
         (as_a_release, "the trial had to be merged|had to be merged with the next one"),
-        (too_soon, "No stage was to be released yet|was not released when it was due"),
+        (too_soon, "No stage was to be released yet|was not made when it was due"),
         (left_out, "the trial had to be merged"),
         (a_release_made_a_merging, "the trial had to be released|had to be released by itself"),
     ],

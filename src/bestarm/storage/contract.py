@@ -144,7 +144,7 @@ class Book:
     closed: int = 0
     """Stages closed."""
     released: int = 0
-    """Stages released."""
+    """Stages released; those that went on in the next one count, too."""
     filling: dict[str, int] = field(default_factory=dict)
     """The open stage of each arm that has one; keys are arm numbers as text."""
     verdict: dict[str, Any] | None = None

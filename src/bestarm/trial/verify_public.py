@@ -191,7 +191,7 @@ def _check(fold: PublicFold, kind: str, body: dict[str, Any]) -> None:
         (check_release if kind == "released" else check_merging)(fold, body)
         due = fold.due_at(fold.next_to_release())
         if due is not None and (at < due if fold.rules.design.distributed else body["time"] != moment(due)):
-            raise Wrong("The stage was not released when it was due.")
+            raise Wrong("The release was not made when it was due.")
     elif kind == "stopped":
         if fold.book.state == "stopped":
             raise Wrong("The trial had stopped already.")

@@ -145,14 +145,16 @@ def worth(constants: CoinConstants, prospect: Prospect, gaps: FloatArray, bet: J
     rounding = 0.5 * squared
     nearly = 8.0 * close
     points = constants.normal.size
+    capped = cap < math.inf
     total = 0.0
     for i in range(points):
         off = float(spread * (constants.normal[i] + share * (constants.laplace[i] - constants.normal[i])))
         for j in range(gaps.size):
             y = per_gap * float(gaps[j]) + off
-            if cap < math.inf:
-                short = abs(cap - y)
-                if y > cap:
+            if capped:
+                short = cap - y
+                if short < 0.0:
+                    short = -short
                     y = cap
                 y -= rounding / (short + math.sqrt(short * short + squared))
             y += base
@@ -227,9 +229,12 @@ def climb(
     """Search from here on for better steepness and, if there is one, a better cap."""
     best = candidate(constants, prospect, gaps, steep, cap)
     capped = cap < math.inf
+    tried = -math.inf  # the worth of what was best when the cap at its line was tried; again it would bring nothing
     if capped:
         for _ in range(2):
-            best = better(best, candidate(constants, prospect, gaps, best.steep, cap_at_line(prospect, best)))
+            if best.worth > tried:
+                tried = best.worth
+                best = better(best, candidate(constants, prospect, gaps, best.steep, cap_at_line(prospect, best)))
     wide = WIDE
     for _ in range(rounds):
         before = best.worth
@@ -238,7 +243,9 @@ def climb(
         if capped:
             best = better(best, candidate(constants, prospect, gaps, best.steep, best.cap * (1.0 + wide)))
             best = better(best, candidate(constants, prospect, gaps, best.steep, best.cap / (1.0 + wide)))
-            best = better(best, candidate(constants, prospect, gaps, best.steep, cap_at_line(prospect, best)))
+            if best.worth > tried:
+                tried = best.worth
+                best = better(best, candidate(constants, prospect, gaps, best.steep, cap_at_line(prospect, best)))
         if best.worth <= before + ENOUGH:
             wide *= NARROWER
     return best

@@ -41,6 +41,8 @@ class Accounts:
     found: list[str] = field(default_factory=list)
     published: list[Drawn] = field(default_factory=list)
     """Every release: the sum by these accounts, and the value in the public chain."""
+    turns: int = 0
+    """Stages whose turn has come: they were released, or went on in the next one."""
     _held: dict[int, int] = field(default_factory=dict)
     _read: int = 0
     _matched: int = 0
@@ -90,11 +92,13 @@ class Accounts:
                 place = self.places.setdefault(body["assignment"], Place(-1, now, 0, 0))
                 place.stage, place.arm = body["stage"], body["arm"]
             elif kind == "merged":
+                self.turns += 1
                 self._check_time(body["stage"], now)
                 for place in self.places.values():
                     if place.stage == body["stage"]:
                         place.stage = body["into"]
             elif kind == "released":
+                self.turns += 1
                 self._check_release(body, door, now)
         self._read = len(chain)
         if len(door.drawn) > self._matched:

@@ -97,12 +97,12 @@ class Run:
                 self._settle()
             watching = self._watching(act) or act.order == script.LAST
             before = self._public(act) if alone and watching and reporting else None
-            released = len(self.accounts.published)
+            turns = self.accounts.turns
             answer = self._do(act, table)
             self._settle()
             if watching:
                 public = self._public(act)
-                news = len(self.accounts.published) > released
+                news = self.accounts.turns > turns
                 if before is not None and not self._may_show(act, news):
                     self.transcript.found += [
                         f"The {name} changes when an outcome comes in."
