@@ -197,3 +197,34 @@ def test_a_forged_merging_is_named(tmp_path: Path, forge: Callable[[list[Line], 
     found = verify_public(tmp_path / "out")
     assert not found.ok
     assert re.search(says, " ".join(misfit.problem for misfit in found.listed))
+
+
+def test_who_was_voided_withdrew_or_was_relabelled_goes_on_with_the_others(sqlite_place: str, tmp_path: Path) -> None:
+    clock = Clock()
+    trial = late(sqlite_place, clock, days=9, withdrawal="against")
+    done = []
+    for number in range(6 * A_DAY):
+        asked = trial.ask(f"q-{number}")
+        assert asked.id is not None
+        if number % 10 == 0 and number:
+            trial.void(asked.id, "q-1", "entered twice")
+            done.append(asked.id)
+        elif number % 10 == 1 and number > 1:
+            trial.relabel(asked.id, f"r-{number}", "mistyped")
+        elif number % 10 == 2:
+            trial.withdraw(asked.id, "moved away")
+        else:
+            trial.tell(asked.id, number % 2)
+        clock.move(DAY / A_DAY)
+    clock.move((FOLLOW_UP + 1) * DAY)
+    trial.advance()
+    gone = {body["stage"] for body in bodies(trial, "merged")}
+    with trial._store.reading("t") as reading:
+        voided = [one for one in reading.assignments() if one.state == "voided"]
+        last = bodies(trial, "released")[-1]["stage"]
+    assert len(voided) == len(done)
+    assert any(one.stage in gone for one in voided)
+    assert sum(sum(body["voided"]) for body in bodies(trial, "released")) == sum(one.stage <= last for one in voided)
+    assert trial.verify().listed == ()
+    trial.export_public(tmp_path)
+    assert verify_public(tmp_path).listed == ()
