@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bestarm.errors import OperationError
-from bestarm.policy.algorithm import UNDECIDED, Batched
+from bestarm.policy.algorithm import UNDECIDED, Batched, Staged
 from bestarm.policy.catalogue import CATALOGUE
 from bestarm.policy.record import FloatArray
 from bestarm.policy.stages import in_stage, oldest_slot
@@ -195,12 +195,14 @@ def test_stages_that_go_on_in_the_next_one_too(withdrawal: str, monkeypatch: pyt
 
 @rule
 def until_sixty(state: Any, constants: Any) -> bool:
-    return in_stage(state.stages, oldest_slot(state.stages)) < 60
+    return bool(in_stage(state.stages, oldest_slot(state.stages)) < 60)
 
 
 def test_a_stage_may_go_on_in_one_that_is_still_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.MEANS", (0.5, 0.55, 0.5))
-    own = replace(CATALOGUE["evidence"], name="until-sixty", merges=until_sixty)
+    staged = CATALOGUE["evidence"]
+    assert isinstance(staged, Staged)
+    own = replace(staged, name="until-sixty", merges=until_sixty)
     rules = rules_for(own, follow_up="24h", withdrawal="impute:0", max_participants=600)
     simulation = simulated(rules, 2, 600)
     assert simulation.merged >= 1
