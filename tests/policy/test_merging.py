@@ -238,7 +238,7 @@ def test_without_news_the_next_stage_is_what_the_whole_plan_would_make_of_it() -
         policy.count_enrolled(state)
         assert policy.is_without_news(state, constants)
         sizes = np.zeros(4)
-        course = plan_stage(constants, memory, state.scratch.enrolled, state.scratch.gaps, sizes)
+        course = plan_stage(constants, memory, state.scratch.enrolled, state.scratch.offers, sizes)
         enrol_stage(state, constants, rng)
         newest, openings = newest_slot(stages), stages.openings
         assert openings.weights[newest] == pytest.approx(sizes / sizes.sum(), abs=4 * GRAIN)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from bestarm.policy.evidence.constants import CoinConstants, first_size
 from bestarm.policy.evidence.far import far_size, is_far
 from bestarm.policy.evidence.memory import (
@@ -76,6 +78,61 @@ class Offer(NamedTuple):
     yields: float
 
 
+class Offers(NamedTuple):
+    """Offers that were worked out, by form of the release and rival, and what they follow from: after a release up to
+    three questions are about the same ones. Work space, not state."""
+
+    size: FloatArray
+    """0 where an offer is not known."""
+    yields: FloatArray
+    beliefs: FloatArray
+    """Wealth, mean, variance and people of every arm that these offers follow from, ..."""
+    others: FloatArray
+    """... the leader, and which beliefs are tied, and how."""
+    gaps: FloatArray
+
+
+@rule(allocates=True)
+def no_offers(arms: int, gaps: int) -> Offers:
+    """None is known."""
+    return Offers(np.zeros((2, arms)), np.zeros((2, arms)), np.zeros((4, arms)), np.full(4, -1.0), np.zeros(gaps))
+
+
+@rule(inline=False)
+def keep_to(offers: Offers, memory: Memory, leader: int) -> None:
+    """Forget offers that follow from another memory."""
+    others = offers.others
+    same = others[0] == leader and others[1] == memory.tied[0] and others[2] == memory.tied[1]
+    same = same and others[3] == memory.tie[0]
+    others[0] = leader
+    others[1] = memory.tied[0]
+    others[2] = memory.tied[1]
+    others[3] = memory.tie[0]
+    kept = offers.beliefs
+    for b in range(memory.mean.size):
+        known = kept[0, b] == memory.wealth[b] and kept[1, b] == memory.mean[b]
+        same = same and known and kept[2, b] == memory.variance[b] and kept[3, b] == memory.people[b]
+        kept[0, b] = memory.wealth[b]
+        kept[1, b] = memory.mean[b]
+        kept[2, b] = memory.variance[b]
+        kept[3, b] = memory.people[b]
+    if not same:
+        for b in range(memory.mean.size):
+            offers.size[0, b] = 0.0
+            offers.size[1, b] = 0.0
+
+
+@rule
+def offer_of(constants: CoinConstants, memory: Memory, offers: Offers, leader: int, b: int, difference: bool) -> Offer:
+    """The best offer, as it is known or worked out now."""
+    form = 1 if difference else 0
+    if offers.size[form, b] == 0.0:
+        found = best_offer(constants, memory, offers.gaps, leader, b, difference)
+        offers.size[form, b] = found.size
+        offers.yields[form, b] = found.yields
+    return Offer(float(offers.size[form, b]), float(offers.yields[form, b]))
+
+
 @rule(inline=False)
 def best_offer(
     constants: CoinConstants, memory: Memory, gaps: FloatArray, leader: int, b: int, difference: bool
@@ -129,7 +186,7 @@ def while_awaited(constants: CoinConstants, memory: Memory, size: float, enrolle
 
 @rule(inline=False)
 def plan_stage(
-    constants: CoinConstants, memory: Memory, enrolled: FloatArray, gaps: FloatArray, size: FloatArray
+    constants: CoinConstants, memory: Memory, enrolled: FloatArray, offers: Offers, size: FloatArray
 ) -> StagePlan:
     """Writes the weights of all arms, or the people that each should get, into `size`."""
     arms = constants.arms
@@ -148,14 +205,15 @@ def plan_stage(
             size[arm] = each
         return StagePlan(float(math.ceil(each * arms)), False, leader)
     difference = False
+    keep_to(offers, memory, leader)
     top = 1.0
     largest = leader
     for b in range(arms):
         size[b] = 0.0
         if b != leader and is_in(memory, b):
-            offer = best_offer(constants, memory, gaps, leader, b, False)
+            offer = offer_of(constants, memory, offers, leader, b, False)
             if arms_in(memory) == 2:
-                other = best_offer(constants, memory, gaps, leader, b, True)
+                other = offer_of(constants, memory, offers, leader, b, True)
                 difference = other.yields > offer.yields
                 offer = other if difference else offer
             size[b] = offer.size
@@ -193,7 +251,7 @@ def people_again(constants: CoinConstants, memory: Memory, weights: FloatArray, 
 
 
 @rule(inline=False)
-def wanted_people(constants: CoinConstants, memory: Memory, openings: Openings, slot: int, gaps: FloatArray) -> float:
+def wanted_people(constants: CoinConstants, memory: Memory, openings: Openings, slot: int, offers: Offers) -> float:
     """How many people should be released next, of those in the stage at `slot` and in others of its weights.
 
     A stage that opened while outcomes were awaited was planned on older news than there is when its turn comes: bets
@@ -203,8 +261,9 @@ def wanted_people(constants: CoinConstants, memory: Memory, openings: Openings, 
     leader = best_but(memory, -1)
     most = 0.0
     if not is_far(constants, released_people(memory)):
+        keep_to(offers, memory, leader)
         for b in range(constants.arms):
             if b != leader and is_in(memory, b) and openings.weights[slot, b] > 0.0:
-                offer = best_offer(constants, memory, gaps, leader, b, openings.difference[slot] == 1)
+                offer = offer_of(constants, memory, offers, leader, b, openings.difference[slot] == 1)
                 most = max(most, offer.size / openings.weights[slot, b])
     return most

@@ -27,8 +27,10 @@ from bestarm.policy.evidence.memory import (
 from bestarm.policy.evidence.plan import (
     HALVES,
     LARGEST,
+    Offers,
     cash_of,
     needed,
+    no_offers,
     people_again,
     plan_stage,
     pooled,
@@ -67,6 +69,7 @@ class ArmScratch(NamedTuple):
     champions: IntArray
     shares: FloatArray
     gaps: FloatArray
+    offers: Offers
 
 
 class Stake(NamedTuple):
@@ -97,6 +100,7 @@ def start_coin(constants: CoinConstants) -> Coin:
             np.zeros(MOST_CHAMPIONS, np.int64),
             np.zeros(MOST_CHAMPIONS),
             np.zeros(constants.gaps.size),
+            no_offers(constants.arms, constants.gaps.size),
         ),
     )
 
@@ -109,7 +113,7 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
     if is_without_news(state, constants):
         open_again(state, constants, slot)
         return
-    course = plan_stage(constants, state.memory, state.scratch.enrolled, state.scratch.gaps, size)
+    course = plan_stage(constants, state.memory, state.scratch.enrolled, state.scratch.offers, size)
     total = 0.0
     for arm in range(constants.arms):
         total += size[arm]
@@ -150,7 +154,7 @@ def extent(state: Coin, constants: CoinConstants, people: int) -> int:
     its bets were meant for that, and a stage that opens afresh has better ones."""
     scratch = state.scratch
     count_enrolled(state)
-    people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.gaps, scratch.size).people
+    people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.offers, scratch.size).people
     return int(min(people_now, float(state.stages.openings.planned[newest_slot(state.stages)])))
 
 
@@ -330,7 +334,7 @@ def settle(state: Coin, constants: CoinConstants, slot: int, values: FloatArray)
     memory.wanted[0] = 0.0
     if stages.progress[OPENED] > stages.progress[RELEASED] + 1:
         after = (slot + 1) % PENDING
-        memory.wanted[0] = wanted_people(constants, memory, stages.openings, after, state.scratch.gaps)
+        memory.wanted[0] = wanted_people(constants, memory, stages.openings, after, state.scratch.offers)
 
 
 @rule(inline=False)
