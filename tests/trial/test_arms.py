@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 
-import numpy as np
 import pytest
 
 from bestarm.trial.desk import pick_secretly
@@ -18,20 +17,19 @@ FROM_THE_SYSTEM = secrets.randbits
 def test_each_arm_gets_exactly_its_share_of_all_coins(
     weights: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shares = np.array(weights)
     found = [0] * len(weights)
     for eighth in range(8):
         # The first and the last coin of every eighth of them all.
         for coin in (eighth * 2**50, (eighth + 1) * 2**50 - 1):
             monkeypatch.setattr("bestarm.trial.desk.secrets.randbits", lambda bits, coin=coin: coin)
-            found[pick_secretly(shares)] += 1
+            found[pick_secretly(weights)] += 1
     assert found == [16 * weight for weight in weights]
 
 
 def test_coins_of_the_system_fall_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bestarm.trial.desk.secrets.randbits", FROM_THE_SYSTEM)
     weights = (0.5, 0.0, 0.375, 0.125)
-    arms = [pick_secretly(np.array(weights)) for _ in range(20_000)]
+    arms = [pick_secretly(weights) for _ in range(20_000)]
     assert fits_weights(arms, 0, weights) > FALSE_ALARM
     assert fits_weights(arms, 0, (0.45, 0.0, 0.425, 0.125)) < CLEARLY
     assert 1 not in arms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 
 from bestarm.errors import OperationError
 from bestarm.policy.catalogue import CATALOGUE
-from bestarm.policy.record import FloatArray
 from bestarm.privacy.mechanism import Mechanism, mechanism_of
 from bestarm.privacy.noise import SeededNoise
 from bestarm.storage.memory import MemoryBooks
@@ -41,8 +41,8 @@ def test_answers_in_any_order_after_any_time(name: str, model: str) -> None:
     def keep(kind: str, at: int, actor: str, body: dict[str, Any], secret: Any) -> None:
         log.append(kind)
 
-    def pick(weights: FloatArray) -> int:
-        return rng.choices(range(len(weights)), list(weights))[0]
+    def pick(weights: Sequence[float]) -> int:
+        return rng.choices(range(len(weights)), weights)[0]
 
     desk = Desk(Fold(rules, books, rules.fresh_state()), door_for(rules, 5), keep, 0, COINS, pick)
     waiting: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -68,7 +69,7 @@ def test_same_releases_in_same_decisions_out(name: str, seed: int) -> None:
     def keep(kind: str, at: int, actor: str, body: dict[str, Any], secret: Any) -> None:
         log.append((kind, body))
 
-    def pick(weights: FloatArray) -> int:
+    def pick(weights: Sequence[float]) -> int:
         arm = next(coming)
         assert weights[arm] > 0
         return arm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -66,7 +67,7 @@ def test_same_coins_and_releases_in_same_decisions_out(seed: int) -> None:
     story = simulated(rules, seed, 4000)
     coming, log = iter(story["arms"]), []
 
-    def pick(weights: FloatArray) -> int:
+    def pick(weights: Sequence[float]) -> int:
         assert np.count_nonzero(weights) >= 2
         return int(next(coming))
 

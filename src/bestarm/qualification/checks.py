@@ -94,14 +94,12 @@ def _fits(draws: Sequence[int], values: range, weights: Sequence[float]) -> floa
 
 def coins() -> Found:
     """A live trial's coins fall with the weights of the stage."""
-    import numpy as np
-
     from bestarm.privacy.counts import proportion
     from bestarm.trial.desk import pick_secretly
 
-    weights = np.array([0.5, 0.125, 0.375])
+    weights = [0.5, 0.125, 0.375]
     tossed = [pick_secretly(weights) for _ in range(DRAWS)]
-    p = min(proportion(tossed.count(arm), DRAWS, float(weight)) for arm, weight in enumerate(weights))
+    p = min(proportion(tossed.count(arm), DRAWS, weight) for arm, weight in enumerate(weights))
     off = proportion(tossed.count(1), DRAWS, 0.1)
     return f"p = {p:.3g}; of a weight of 0.1 in place of 0.125: {off:.2g}", p > FALSE_ALARM and off < CLEARLY
 

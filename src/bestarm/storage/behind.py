@@ -1,6 +1,6 @@
 """Books behind the log: what each commit writes is the log, and the tables that cache its fold follow in parcels.
 
-An event that only adds to what is there (somebody joined an open stage, an outcome was told; `plain`) changes a handful
+An event that only adds to what is there (somebody joined an open stage, an outcome was told) changes a handful
 of rows in tables. To write them with every commit takes longer than the event itself, and nobody needs it: the log is
 the truth, and what the tables lack is a few events. So a block of nothing but plain events writes those events and the
 trial's heads; everything else (a stage opens, closes or is released, somebody withdraws, ...) writes all tables, with
@@ -24,7 +24,7 @@ from typing import Final, TypeVar
 from bestarm.errors import OperationError
 from bestarm.storage.contract import Assignment, Book, Stage, Tally
 from bestarm.storage.drafts import Drafting, Known, Row, RowsByKey, twin
-from bestarm.storage.effects import ASSIGNED, TOLD, enter_assigned, enter_people, enter_told
+from bestarm.storage.effects import ASSIGNED, enter_assigned, enter_people, enter_told, only_adds
 from bestarm.storage.events import Event
 from bestarm.storage.memory import MemoryBooks
 from bestarm.storage.sql_tables import Tables
@@ -39,18 +39,10 @@ GARBLED: Final = (LookupError, TypeError, ValueError, AttributeError)
 """What events may raise that somebody changed."""
 
 
-def plain(events: Sequence[Event]) -> bool:
-    """Whether events do nothing but what `caught_up` enters, unless a stage's course changed with them."""
-    for event in events:
-        if event.kind != TOLD and (event.kind != ASSIGNED or event.body.get("replacing") is not False):
-            return False
-    return True
-
-
 def may_wait(block: Drafting) -> bool:
     """Whether the tables need not follow what a block did yet."""
     soon = block.seq - block.known.books_seq <= MOST and bool(block.log)
-    return soon and not passed(block) and not turned(block) and plain(block.log)
+    return soon and not (block.others or passed(block) or turned(block))
 
 
 def turned(block: Drafting) -> bool:
@@ -148,7 +140,7 @@ def follow(tables: Tables, known: Known, marks: tuple[int, int, str, int]) -> bo
 
 def _enter(books: Since, event: Event) -> None:
     try:
-        if not plain([event]):
+        if not only_adds(event.kind, event.body):
             raise OperationError(f"The books lack event {event.seq}, which they must not lack; run verify.")
         enter = enter_assigned if event.kind == ASSIGNED else enter_told
         enter(books, event.at, event.body, event.secret or {})

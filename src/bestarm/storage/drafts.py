@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from bestarm.storage.contract import Assignment, Book, Stage, Tally, Writing
+from bestarm.storage.effects import only_adds
 from bestarm.storage.events import Event
 
 Row = TypeVar("Row", Assignment, Stage, Tally)
@@ -118,7 +119,7 @@ class Known:
 class Attempt(AbstractContextManager[None]):
     """A part of a block that may fail by itself: what it changed is forgotten then."""
 
-    __slots__ = ("_arrays", "_block", "_book", "_events", "_heads", "_layout")
+    __slots__ = ("_arrays", "_block", "_book", "_events", "_heads", "_layout", "_others")
 
     def __init__(self, block: Drafting) -> None:
         self._block = block
@@ -127,7 +128,7 @@ class Attempt(AbstractContextManager[None]):
         block = self._block
         block.accept()
         self._heads = (block.seq, block.head, block.public_seq, block.public_head)
-        self._events, self._book = len(block.log), block.book.copied()
+        self._events, self._others, self._book = len(block.log), block.others, block.book.copied()
         self._arrays, self._layout = dict(block.arrays), None if block.layout is None else dict(block.layout)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
@@ -137,6 +138,7 @@ class Attempt(AbstractContextManager[None]):
             return
         block.seq, block.head, block.public_seq, block.public_head = self._heads
         del block.log[self._events :]
+        block.others = self._others
         block.book, block.arrays, block.layout = self._book, self._arrays, self._layout
         block.forget()
 
@@ -157,7 +159,10 @@ class Drafting(Writing):
         """Assignments that are new here, or got another subject."""
         self.turned: set[int] = set()
         """Stages that are new here, or of which more changed than how many people and outcomes they have."""
-        self.log: list[Event] = []
+        self.log: list[Any] = []
+        """The events of this block, each as the store keeps it."""
+        self.others = 0
+        """How many of them do more than add to what is there."""
         self.arrays: dict[str, bytes] = {}
         self.layout: dict[str, bytes] | None = None
         self._drafts = RowsByKey()
@@ -166,6 +171,10 @@ class Drafting(Writing):
         """Whether anything was saved since the last part that succeeded."""
         self._foreseen: dict[str, Sequence[Assignment]] = {}
         """Of subjects that were looked for at once: their assignments as the store has them."""
+
+    @abstractmethod
+    def _logged(self, event: Event) -> Any:
+        """The event as the store keeps it."""
 
     @abstractmethod
     def _read_assignment(self, number: int) -> Assignment | None:
@@ -202,8 +211,8 @@ class Drafting(Writing):
         foreseen = self._foreseen.get(subject)
         if foreseen is None:
             foreseen = self._read_held(subject)
-        here = (self.known.behind, self.changed, self._saved)
-        got = [number for rows in here for number in rows.subjects.get(subject, ())]
+        get = (self.known.behind.subjects.get, self.changed.subjects.get, self._saved.subjects.get)
+        got = (*get[0](subject, ()), *get[1](subject, ()), *get[2](subject, ()))
         if not (foreseen or got):
             return []
         numbers, known = set(got), self.known.rows.assignments
@@ -272,7 +281,9 @@ class Drafting(Writing):
         self._unaccepted = True
 
     def _enter(self, event: Event) -> None:
-        self.log.append(event)
+        self.log.append(self._logged(event))
+        if not only_adds(event.kind, event.body):
+            self.others += 1
 
     def save_state(self, arrays: dict[str, bytes]) -> None:
         if self.layout is not None:

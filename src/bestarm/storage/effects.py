@@ -15,6 +15,11 @@ ASSIGNED: Final = "assigned"
 TOLD: Final = "told"
 
 
+def only_adds(kind: str, body: dict[str, Any]) -> bool:
+    """Whether an event only adds to what is there: one of these two, and nobody takes another's place."""
+    return kind == TOLD or (kind == ASSIGNED and body.get("replacing") is False)
+
+
 def stage_of(books: Books, number: int) -> Stage:
     """A stage that has to be there."""
     stage = books.stage(number)

@@ -153,6 +153,9 @@ class MemoryWriting(Drafting, MemoryReading):
         heads = (kept.seq, kept.head, kept.public_seq, kept.public_head)
         Drafting.__init__(self, Known(0, kept.name, kept.design, kept.key, *heads, self.book))
 
+    def _logged(self, event: Event) -> Event:
+        return event
+
     def _read_assignment(self, number: int) -> Assignment | None:
         return self._kept.books.assignment(number)
 

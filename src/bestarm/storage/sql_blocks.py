@@ -158,12 +158,15 @@ class SQLWriting(Drafting, SQLRows):
     def __init__(self, link: Link, known: Known) -> None:
         Drafting.__init__(self, known)
         self._tables, self._written = Tables(link, known.row), known.people_written
-        self._link = link
-        self._id = known.row
+        self._link, self._id = link, known.row
         self._opened_before = known.book.opened
 
     def _since(self) -> RowsByKey:
         return self.known.behind
+
+    def _logged(self, event: Event) -> tuple[Any, ...]:
+        # A bulk appends thousands. Rows of nothing but numbers and texts are no work for the garbage collector.
+        return event_row(self._id, event)
 
     def _read_assignment(self, number: int) -> Assignment | None:
         return self._tables.assignment(number)
@@ -193,7 +196,7 @@ class SQLWriting(Drafting, SQLRows):
             return None
         self.known.behind.enter_all(self.changed)
         heads = (self.seq, self.head, self.public_seq, self.public_head)
-        return (*heads, self._id, *was[1:3], *event_row(self.log[0]))
+        return (*heads, self._id, *was[1:3], *self.log[0][1:])
 
     def flush(self) -> None:
         """Write what this block did: the log and its heads, and the tables, unless they may wait."""
@@ -201,7 +204,7 @@ class SQLWriting(Drafting, SQLRows):
             return
         texts, trial, known = self._link.statements, self._id, self.known
         known.behind.enter_all(self.changed)
-        writes: Writes = [(texts.add_event, [(trial, *event_row(event)) for event in self.log])]
+        writes: Writes = [(texts.add_event, self.log)]
         heads = (self.seq, self.head, self.public_seq, self.public_head)
         if may_wait(self):
             writes.append((texts.move_heads, [(*heads, trial)]))

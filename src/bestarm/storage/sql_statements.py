@@ -126,11 +126,11 @@ def _listed(columns: Iterable[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def event_row(event: Event) -> tuple[Any, ...]:
-    """An event as its columns."""
+def event_row(trial: int, event: Event) -> tuple[Any, ...]:
+    """An event of a trial as its columns."""
     body, secret = event.texts()
-    said = (event.seq, event.at, event.actor, event.kind, body, secret)
-    return (*said, event.salt, event.hash, event.public_seq, event.public_hash)
+    at, actor, kind = event.at, event.actor, event.kind
+    return trial, event.seq, at, actor, kind, body, secret, event.salt, event.hash, event.public_seq, event.public_hash
 
 
 def stage_row(stage: Stage) -> tuple[Any, ...]:

@@ -7,9 +7,10 @@ each event to the fold and to the log. It knows nothing of databases, so an audi
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from bestarm.errors import InputError, OperationError
@@ -26,7 +27,7 @@ from bestarm.trial.moments import moment
 
 Log: TypeAlias = Callable[[str, int, str, dict[str, Any], dict[str, Any] | None], None]
 """Takes an event: kind, time, actor, body, secret."""
-Pick: TypeAlias = Callable[[FloatArray], int]
+Pick: TypeAlias = Callable[[Sequence[float]], int]
 """Draws an arm with these probabilities."""
 
 OURSELVES: Final = "bestarm"
@@ -39,11 +40,11 @@ MOST_REPEATS: Final = 20
 """Outcomes that one actor may tell again in an hour where the answer must not tell what was recorded."""
 
 
-def pick_secretly(weights: FloatArray) -> int:
+def pick_secretly(weights: Sequence[float]) -> int:
     """An arm drawn with these probabilities from the operating system's randomness; exact for a stage's weights."""
     rest = secrets.randbits(53) * 2.0**-53
     chosen = 0
-    for arm, weight in enumerate(weights.tolist()):
+    for arm, weight in enumerate(weights):
         if weight > 0:
             chosen = arm
             rest -= weight
@@ -70,6 +71,10 @@ class Desk:
 
     def time(self) -> str:
         """Now, as everybody may know it: to the hour where releases wait for outcomes rather than for the clock."""
+        return self._time
+
+    @cached_property
+    def _time(self) -> str:
         return moment(self.at if self.fold.rules.follow_up is not None else self.at - self.at % HOUR)
 
     def settle(self) -> None:
@@ -179,7 +184,7 @@ class Desk:
         weights = self.fold.recruiting()
         if weights is None:
             raise OperationError("No arm recruits now: outcomes of people already assigned have to come in first.")
-        arm = choose(self.fold, weights, self.pick)
+        arm = choosing(self.fold, weights, self.pick)()
         stage = self.fold.open_stage_of(arm)
         if stage is None:
             self._open(arm)
@@ -397,7 +402,7 @@ class Desk:
         self.emit("stopped", actor, {"arm": None, "by": "ended", "reason": reason, "time": self.time()})
         return "stopped"
 
-    @property
+    @cached_property
     def _local(self) -> bool:
         return randomised(self.fold.rules.design.law)
 
@@ -423,14 +428,16 @@ def may_gather(fold: Fold, at: int, number: int, people: list[int], sums: list[i
     return None
 
 
-def choose(fold: Fold, weights: FloatArray, pick: Pick) -> int:
-    """Who gets the next person: the only recruiting arm, one drawn at random, or the one due in fixed order."""
-    recruiting = [arm for arm, weight in enumerate(weights.tolist()) if weight > 0]
+def choosing(fold: Fold, weights: FloatArray, pick: Pick) -> Callable[[], int]:
+    """Says who gets the next person, as often as it is asked while these weights hold: the only recruiting arm, one
+    drawn at random, or the one due in fixed order."""
+    shares: list[float] = weights.tolist()
+    recruiting = [arm for arm, share in enumerate(shares) if share > 0]
     if len(recruiting) == 1:
-        return recruiting[0]
+        return lambda: recruiting[0]
     if fold.rules.design.allocation == "fixed":
-        return in_fixed_order(fold, weights)
-    return pick(weights)
+        return lambda: in_fixed_order(fold, weights)
+    return lambda: pick(shares)
 
 
 def in_fixed_order(fold: Fold, weights: FloatArray) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Literal
 
 from bestarm.design import Design
@@ -43,7 +44,7 @@ class Rules:
         """Integer steps in one outcome of 1."""
         return self.design.grid
 
-    @property
+    @cached_property
     def follow_up(self) -> int | None:
         """In microseconds."""
         seconds = self.design.follow_up
@@ -205,10 +206,12 @@ class Fold:
 
     def due(self, assignment: Assignment, at: int) -> bool:
         """Whether an outcome of this assignment comes too late to count."""
+        return self.expect_stage(assignment.stage).releases is not None or self.overdue(assignment, at)
+
+    def overdue(self, assignment: Assignment, at: int) -> bool:
+        """The same while its stage is not released."""
         follow_up = self.rules.follow_up
-        if self.book.state == "stopped" or self.expect_stage(assignment.stage).releases is not None:
-            return True
-        return follow_up is not None and at >= assignment.at + follow_up
+        return self.book.state == "stopped" or (follow_up is not None and at >= assignment.at + follow_up)
 
     def held(self, subject: str) -> list[Assignment]:
         """The assignments that a subject (by pseudonym) holds, oldest first; one that was voided is nobody's."""

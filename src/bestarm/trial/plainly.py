@@ -15,7 +15,7 @@ from itertools import islice
 
 from bestarm.errors import BestArmError
 from bestarm.storage.contract import Assignment
-from bestarm.trial.desk import Desk, choose
+from bestarm.trial.desk import Desk, choosing
 
 
 def joined(desk: Desk, subjects: Sequence[str], actor: str, start: int = 0) -> list[Assignment]:
@@ -32,11 +32,12 @@ def joined(desk: Desk, subjects: Sequence[str], actor: str, start: int = 0) -> l
         room = min(room, design.max_participants - book.people)
     if room <= 1 or (weights := fold.recruiting()) is None:
         return []
+    choose = choosing(fold, weights, desk.pick)
     found = []
     for subject in islice(subjects, start, start + room - 1):
         if books.held_by(subject):
             break
-        found.append(desk.enrol(subject, actor, choose(fold, weights, desk.pick), stage.number, replacing=False))
+        found.append(desk.enrol(subject, actor, choose(), stage.number, replacing=False))
     return found
 
 
@@ -47,7 +48,7 @@ def told(desk: Desk, number: int, outcome: Fraction, actor: str) -> str | None:
     if assignment is None or assignment.state != "open" or fold.rules.design.distributed:
         return None
     stage = fold.books.stage(assignment.stage)
-    if stage is None or stage.size is not None or fold.due(assignment, desk.at):
+    if stage is None or stage.size is not None or fold.overdue(assignment, desk.at):
         return None
     try:
         kept = desk.kept_of(number, outcome)

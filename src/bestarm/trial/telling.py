@@ -16,14 +16,15 @@ from bestarm.trial.plainly import told
 CONFLICT = "A different outcome has already been recorded for this assignment; use correct, with a reason."
 
 
-def tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guarded: bool) -> list[str]:
-    """Tell outcomes that were checked. A conflict is an error at once; guarded, an answer that is kept in the log."""
+def tell_all(desk: Desk, numbers: list[int], outcomes: list[Fraction], actor: str, guarded: bool) -> list[str]:
+    """Tell outcomes of these assignments that were checked. A conflict is an error at once; guarded, an answer that is
+    kept in the log."""
     if not guarded:
-        if any(desk.conflicts(number, outcome) for number, outcome in outcomes):
+        if any(map(desk.conflicts, numbers, outcomes)):
             raise InputError(CONFLICT)
-        return _told(desk, outcomes, actor)
+        return _told(desk, numbers, outcomes, actor)
     slipped = False
-    for number, outcome in outcomes:
+    for number, outcome in zip(numbers, outcomes, strict=True):
         if not desk.repeats(number) or (desk.own_slip(number, actor) and not desk.conflicts(number, outcome)):
             continue  # new, or the same actor's own request once more
         if not desk.may_repeat(actor):
@@ -32,11 +33,14 @@ def tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guard
         slipped = slipped or desk.own_slip(number, actor)
     if slipped:
         return ["conflict"]
-    return _told(desk, outcomes, actor)
+    return _told(desk, numbers, outcomes, actor)
 
 
-def _told(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str) -> list[str]:
-    return [told(desk, number, outcome, actor) or desk.tell(number, outcome, actor) for number, outcome in outcomes]
+def _told(desk: Desk, numbers: list[int], outcomes: list[Fraction], actor: str) -> list[str]:
+    return [
+        told(desk, number, outcome, actor) or desk.tell(number, outcome, actor)
+        for number, outcome in zip(numbers, outcomes, strict=True)
+    ]
 
 
 def without_conflict(statuses: list[str]) -> list[str]:

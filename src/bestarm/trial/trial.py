@@ -181,22 +181,24 @@ class Trial(Looks, Tabled):
 
     def telling(self, outcomes: Any, actor: str = STAFF, guarded: bool = False) -> Request[list[str]]:
         """The request that `tell_many` makes, to be heard with others in one transaction; see `together`."""
-        pairs = [(who, exact(outcome, "The outcome")) for who, outcome in outcomes_in(outcomes)]
+        given = outcomes_in(outcomes)
+        people = [who for who, _ in given]
+        values = [exact(outcome, "The outcome") for _, outcome in given]
 
         def hear(desk: Desk) -> list[str]:
             told_now: dict[int, str] = {}
-            checked = [(self._number(desk, who), outcome) for who, outcome in pairs]
-            for number, outcome in checked:
-                desk.check_outcome(number, outcome, told_now)
-            return tell_all(desk, checked, actor, guarded)
+            numbers = [self._number(desk, who) for who in people]
+            for number, value in zip(numbers, values, strict=True):
+                desk.check_outcome(number, value, told_now)
+            return tell_all(desk, numbers, values, actor, guarded)
 
         def plainly(desk: Desk) -> list[str] | None:
-            who, outcome = pairs[0]
+            who = people[0]
             number = None if isinstance(who, Participant) else identity.number_in(self._key, who)
-            recorded = None if number is None else told(desk, number, outcome, actor)
+            recorded = None if number is None else told(desk, number, values[0], actor)
             return None if recorded is None else [recorded]
 
-        return Request(hear, without_conflict, plainly=plainly if len(pairs) == 1 else None)
+        return Request(hear, without_conflict, plainly=plainly if len(people) == 1 else None)
 
     def correct(
         self,

@@ -268,8 +268,8 @@ def answers_tell() -> Iterator[None]:
     """Whoever tells an outcome again is told whether another one was recorded."""
     honest = telling.tell_all
 
-    def tell_all(desk: Desk, outcomes: list[tuple[int, Fraction]], actor: str, guarded: bool) -> list[str]:
-        return honest(desk, outcomes, actor, False)
+    def tell_all(desk: Desk, numbers: list[int], outcomes: list[Fraction], actor: str, guarded: bool) -> list[str]:
+        return honest(desk, numbers, outcomes, actor, False)
 
     with patch.object(trials, "tell_all", tell_all):
         yield

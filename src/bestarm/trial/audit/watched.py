@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import Coins, Deal
 from bestarm.privacy.mechanism import Door, Mechanism
 from bestarm.privacy.noise import LiveNoise
@@ -187,5 +186,5 @@ class WatchedTrial(Trial):
         desk.pick = self._pick
         return desk
 
-    def _pick(self, weights: FloatArray) -> int:
-        return self._arms.choices(range(len(weights)), list(weights))[0]
+    def _pick(self, weights: Sequence[float]) -> int:
+        return self._arms.choices(range(len(weights)), weights)[0]
