@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from bestarm.errors import InputError, OperationError
@@ -19,7 +18,6 @@ from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import IMPUTED, OUTCOME, VOID, Deal
 from bestarm.privacy.mechanism import Door
 from bestarm.release.distributed import LEAST_SHARE
-from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, Stage, TrialState
 from bestarm.storage.events import EventKind
 from bestarm.trial.fold import HOUR, MICROSECONDS, Fold, Owed
@@ -63,6 +61,7 @@ class Desk:
     at: int
     deal: Deal
     pick: Pick = pick_secretly
+    _time: str | None = field(default=None, init=False)
 
     def emit(self, kind: EventKind, actor: str, body: dict[str, Any], secret: dict[str, Any] | None = None) -> None:
         """Let an event happen."""
@@ -71,11 +70,9 @@ class Desk:
 
     def time(self) -> str:
         """Now, as everybody may know it: to the hour where releases wait for outcomes rather than for the clock."""
+        if self._time is None:
+            self._time = moment(self.at if self.fold.rules.follow_up is not None else self.at - self.at % HOUR)
         return self._time
-
-    @cached_property
-    def _time(self) -> str:
-        return moment(self.at if self.fold.rules.follow_up is not None else self.at - self.at % HOUR)
 
     def settle(self) -> None:
         """Let everything happen that is owed: releases whose time has come, stages that go on in the next one, and the
@@ -402,9 +399,9 @@ class Desk:
         self.emit("stopped", actor, {"arm": None, "by": "ended", "reason": reason, "time": self.time()})
         return "stopped"
 
-    @cached_property
+    @property
     def _local(self) -> bool:
-        return randomised(self.fold.rules.design.law)
+        return self.fold.rules.local
 
 
 def may_gather(fold: Fold, at: int, number: int, people: list[int], sums: list[int]) -> str | None:

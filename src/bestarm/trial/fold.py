@@ -17,6 +17,7 @@ from bestarm.errors import OperationError
 from bestarm.policy.algorithm import UNDECIDED, Algorithm
 from bestarm.policy.record import FloatArray
 from bestarm.release.distributed import LEAST_SHARE
+from bestarm.release.laws import randomised
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Tally
 from bestarm.storage.effects import assignment_of, enter_assigned, enter_told, resolve, stage_of, tally_of
 from bestarm.storage.memory import MemoryBooks
@@ -49,6 +50,11 @@ class Rules:
         """In microseconds."""
         seconds = self.design.follow_up
         return None if seconds is None else seconds * MICROSECONDS
+
+    @cached_property
+    def local(self) -> bool:
+        """Whether outcomes are randomised one by one, and not kept as they were."""
+        return randomised(self.design.law)
 
     def explained(self, state: Any) -> str:
         """The verdict's reason, or what is missing for one, in words and numbers."""

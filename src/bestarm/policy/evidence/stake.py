@@ -148,7 +148,8 @@ def worth(constants: CoinConstants, prospect: Prospect, gaps: FloatArray, bet: J
     capped = cap < math.inf
     total = 0.0
     for i in range(points):
-        off = float(spread * (constants.normal[i] + share * (constants.laplace[i] - constants.normal[i])))
+        normal = float(constants.normal[i])
+        off = spread * (normal + share * (float(constants.laplace[i]) - normal))
         for j in range(gaps.size):
             y = per_gap * float(gaps[j]) + off
             if capped:
