@@ -61,7 +61,8 @@ class RowsByKey:
         self.assignments.update(other.assignments)
         self.tallies.update(other.tallies)
         self.stages.update(other.stages)
-        self.positions.update(other.positions)
+        if other.positions:
+            self.positions.update(other.positions)
 
     def enter_all(self, other: RowsByKey) -> None:
         """Take over these rows, and whose they are."""

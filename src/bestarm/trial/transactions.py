@@ -94,7 +94,9 @@ class Transactions(ABC):
         """Hear these requests in order, in one transaction; a reply for each, all of them durable."""
         with self._lock:
             try:
-                return self._settled(requests)
+                while (replies := self._transact(requests)) is None:
+                    pass
+                return replies
             except BestArmError:
                 raise
             except Exception:
@@ -105,15 +107,11 @@ class Transactions(ABC):
     def _alone(self, request: Request[Answer]) -> Reply[Answer]:
         # One of a group that something unforeseen happened to: whoever it is must not take the others with it.
         try:
-            return self._settled([request])[0]
+            while (replies := self._transact([request])) is None:
+                pass
+            return replies[0]
         except Exception as error:
             return Reply(request, refusal=error)
-
-    def _settled(self, requests: Sequence[Request[Any]]) -> list[Reply[Any]]:
-        while True:
-            replies = self._transact(requests)
-            if replies is not None:
-                return replies
 
     def _serve(self, request: Request[Answer]) -> Answer:
         # One request by itself.
@@ -136,9 +134,8 @@ class Transactions(ABC):
                 desk = self._desk(writing, kept.state)
                 if desk.fold.owed(desk.at) is None:
                     replies = []
-                    subjects = [subject for request in requests for subject in request.subjects]
-                    if len(subjects) > SEVERAL:
-                        writing.foresee(subjects)
+                    if sum(len(request.subjects) for request in requests) > SEVERAL:
+                        writing.foresee([subject for request in requests for subject in request.subjects])
                     for request in requests:
                         if replies:  # what went before may have moved the books on
                             desk = self._desk(writing, kept.state)
