@@ -19,6 +19,7 @@ from bestarm.policy.stages import (
     CLOSED,
     GRAIN,
     OPENED,
+    PENDING,
     RELEASED,
     Stages,
     enter_closing,
@@ -27,12 +28,14 @@ from bestarm.policy.stages import (
     enter_people,
     enter_release,
     in_stage,
+    may_close,
     new_stages,
     newest_slot,
     next_is_alike,
     next_slot,
     oldest_slot,
     round_weights,
+    waiting_stages,
 )
 from bestarm.release.laws import pure_law
 from tests.naive.evidence import Book
@@ -238,7 +241,8 @@ def test_without_news_the_next_stage_is_what_the_whole_plan_would_make_of_it() -
         policy.count_enrolled(state)
         assert policy.is_without_news(state, constants)
         sizes = np.zeros(4)
-        course = plan_stage(constants, memory, state.scratch.enrolled, state.scratch.offers, sizes)
+        scratch = state.scratch
+        course = plan_stage(constants, memory, scratch.enrolled, waiting_stages(stages), scratch.offers, sizes)
         enrol_stage(state, constants, rng)
         newest, openings = newest_slot(stages), stages.openings
         assert openings.weights[newest] == pytest.approx(sizes / sizes.sum(), abs=4 * GRAIN)
@@ -258,3 +262,20 @@ def test_without_delay_nothing_is_merged_and_every_stage_is_as_planned() -> None
         assert not next_is_alike(state.stages)
         policy.settle(state, constants, slot, drawn(state.stages, slot, (0.5, 0.5, 0.5), rng, 0.6))
         enter_release(state.stages)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_in_the_dark_there_is_room_for_many_times_the_people_of_the_first_stage(epsilon: float) -> None:
+    constants = coin_constants(3, pure_law(epsilon), 0.05)
+    state = policy.start_coin(constants)
+    rng = np.random.default_rng(6)
+    planned = []
+    while may_close(state.stages) or not planned:
+        enrol_stage(state, constants, rng)
+        planned.append(int(state.stages.openings.planned[newest_slot(state.stages)]))
+    assert len(planned) == PENDING
+    # Small as long as there is room, then ever larger: nobody has to wait in a stage that cannot close.
+    assert planned[1] < 0.1 * sum(planned[:32])
+    assert sum(planned) > 1000 * planned[0]
+    before = np.cumsum(planned)
+    assert all(planned[k] <= 0.6 * before[k - 1] for k in range(3, PENDING))

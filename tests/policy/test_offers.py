@@ -28,7 +28,7 @@ def remembered(arms: int = 3) -> Memory:
 
 def planned(constants: CoinConstants, memory: Memory, offers: Offers) -> tuple[Any, ...]:
     sizes = np.zeros(3)
-    course = plan_stage(constants, memory, np.array(memory.people), offers, sizes)
+    course = plan_stage(constants, memory, np.array(memory.people), 0, offers, sizes)
     return (*course, *sizes.tolist())
 
 

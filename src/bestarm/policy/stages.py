@@ -99,6 +99,12 @@ def is_open(stages: Stages) -> bool:
 
 
 @rule
+def waiting_stages(stages: Stages) -> int:
+    """How many stages have closed and are not released."""
+    return int(stages.progress[CLOSED] - stages.progress[RELEASED])
+
+
+@rule
 def may_close(stages: Stages) -> bool:
     """Whether there is room for another stage to open once this one has closed."""
     return bool(stages.progress[OPENED] - stages.progress[RELEASED] < PENDING)

@@ -158,19 +158,22 @@ def best_offer(
 
 
 @rule
-def blind_size(constants: CoinConstants, enrolled: float, variance: float) -> float:
-    """The least people on an arm while outcomes of others are awaited: few, since stages that turn out to be too small
-    are merged, but not so few that there would soon be too many of them."""
+def blind_size(constants: CoinConstants, enrolled: float, variance: float, waiting: int) -> float:
+    """The least people on an arm while outcomes of others are awaited, in so many stages: few, since stages that turn
+    out to be too small are merged, but more the less room there is for further stages."""
     tuning = constants.tuning
+    least = tuning.blind_least * 2.0 ** max((waiting - tuning.blind_stages) / tuning.blind_double, 0.0)
     return max(
         min(constants.noise / variance / tuning.blind_noise, tuning.blind_most * enrolled),
-        tuning.blind_least * enrolled,
+        least * enrolled,
         tuning.first_people,
     )
 
 
 @rule
-def while_awaited(constants: CoinConstants, memory: Memory, size: float, enrolled: float, arm: int) -> float:
+def while_awaited(
+    constants: CoinConstants, memory: Memory, size: float, enrolled: float, arm: int, waiting: int
+) -> float:
     """By what to multiply a stage's sizes if outcomes of some of those `enrolled` on its largest arm are awaited.
 
     These will bring evidence of their own and are taken off. How arms compare stays as it is, so that weights follow
@@ -180,15 +183,15 @@ def while_awaited(constants: CoinConstants, memory: Memory, size: float, enrolle
     if awaited <= 0.0:
         return 1.0
     variance = outcome_variance(memory.mean[arm], memory.people[arm])
-    least = blind_size(constants, enrolled, variance)
+    least = blind_size(constants, enrolled, variance, waiting)
     return max(size - awaited, least) / size
 
 
 @rule(inline=False)
 def plan_stage(
-    constants: CoinConstants, memory: Memory, enrolled: FloatArray, offers: Offers, size: FloatArray
+    constants: CoinConstants, memory: Memory, enrolled: FloatArray, waiting: int, offers: Offers, size: FloatArray
 ) -> StagePlan:
-    """Writes the weights of all arms, or the people that each should get, into `size`."""
+    """Writes the weights of all arms, or the people that each should get, into `size`. `waiting` stages have closed."""
     arms = constants.arms
     leader = best_but(memory, -1)
     tuning = constants.tuning
@@ -200,7 +203,7 @@ def plan_stage(
             size[arm] = 1.0 if is_in(memory, arm) else 0.0
         return StagePlan(min(far_size(constants, everybody), LARGEST), False, leader)
     if memory.people[leader] == 0.0:
-        each = max(first_size(constants), blind_size(constants, everybody / arms, HALVES))
+        each = max(first_size(constants), blind_size(constants, everybody / arms, HALVES, waiting))
         for arm in range(arms):
             size[arm] = each
         return StagePlan(float(math.ceil(each * arms)), False, leader)
@@ -229,7 +232,7 @@ def plan_stage(
             size[b] = max(size[b], tuning.cover * top)
             norm += (size[b] / top) ** power
     size[leader] = top * norm ** (1.0 / power)
-    scale = while_awaited(constants, memory, top, enrolled[largest], largest)
+    scale = while_awaited(constants, memory, top, enrolled[largest], largest, waiting)
     total = 0.0
     for arm in range(arms):
         size[arm] *= scale
@@ -238,7 +241,9 @@ def plan_stage(
 
 
 @rule
-def people_again(constants: CoinConstants, memory: Memory, weights: FloatArray, enrolled: FloatArray) -> float:
+def people_again(
+    constants: CoinConstants, memory: Memory, weights: FloatArray, enrolled: FloatArray, waiting: int
+) -> float:
     """The people of a stage that opens with these weights, like the one before it, since there was no news. That one
     had what `plan_stage` asks for beyond those who are awaited; all there is to add is the least."""
     leader = best_but(memory, -1)
@@ -247,7 +252,7 @@ def people_again(constants: CoinConstants, memory: Memory, weights: FloatArray, 
         if arm != leader and weights[arm] > 0.0 and (largest < 0 or weights[arm] > weights[largest]):
             largest = arm
     variance = outcome_variance(memory.mean[largest], memory.people[largest])
-    return float(math.ceil(blind_size(constants, enrolled[largest], variance) / weights[largest]))
+    return float(math.ceil(blind_size(constants, enrolled[largest], variance, waiting) / weights[largest]))
 
 
 @rule(inline=False)

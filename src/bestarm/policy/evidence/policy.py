@@ -52,6 +52,7 @@ from bestarm.policy.stages import (
     newest_slot,
     oldest_slot,
     valid_people,
+    waiting_stages,
 )
 from bestarm.release.curves import MOST_CAP
 from bestarm.rules import rule
@@ -113,7 +114,8 @@ def open_stage(state: Coin, constants: CoinConstants, slot: int) -> None:
     if is_without_news(state, constants):
         open_again(state, constants, slot)
         return
-    course = plan_stage(constants, state.memory, state.scratch.enrolled, state.scratch.offers, size)
+    waiting = waiting_stages(state.stages)
+    course = plan_stage(constants, state.memory, state.scratch.enrolled, waiting, state.scratch.offers, size)
     total = 0.0
     for arm in range(constants.arms):
         total += size[arm]
@@ -144,7 +146,8 @@ def open_again(state: Coin, constants: CoinConstants, slot: int) -> None:
         openings.weights[slot, arm] = openings.weights[newest, arm]
     openings.difference[slot] = openings.difference[newest]
     openings.champion[slot] = openings.champion[newest]
-    people = people_again(constants, state.memory, openings.weights[newest], state.scratch.enrolled)
+    waiting = waiting_stages(state.stages)
+    people = people_again(constants, state.memory, openings.weights[newest], state.scratch.enrolled, waiting)
     openings.planned[slot] = int(min(people, LARGEST))
 
 
@@ -154,7 +157,8 @@ def extent(state: Coin, constants: CoinConstants, people: int) -> int:
     its bets were meant for that, and a stage that opens afresh has better ones."""
     scratch = state.scratch
     count_enrolled(state)
-    people_now = plan_stage(constants, state.memory, scratch.enrolled, scratch.offers, scratch.size).people
+    waiting = waiting_stages(state.stages)
+    people_now = plan_stage(constants, state.memory, scratch.enrolled, waiting, scratch.offers, scratch.size).people
     return int(min(people_now, float(state.stages.openings.planned[newest_slot(state.stages)])))
 
 

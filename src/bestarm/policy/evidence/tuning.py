@@ -75,8 +75,11 @@ class Tuning(NamedTuple):
     """A stage that opens while outcomes are awaited has so many people that noise adds this multiple of chance, ..."""
     blind_most: float = 1.5
     """... but at most this share of all that are enrolled, ..."""
-    blind_least: float = 0.06
-    """... and at least this share of them."""
+    blind_least: float = 0.03
+    """... and at least this share of them, ..."""
+    blind_stages: float = 32.0
+    blind_double: float = 8.0
+    """... which doubles with so many stages that wait beyond so many, as there is room for no more than 64."""
     merge_until: float = 0.9
     """A stage goes on in the next one, if that is alike, while it has fewer than this share of the people wanted."""
     planning_rounds: int = 1
