@@ -1,8 +1,9 @@
 """What a writing block has in hand: rows that are known, drafts of those that change, and the parts that may fail.
 
 Whoever asks for a row gets a draft, a copy of what is known. When a part of the block has succeeded its drafts become
-what is known, and what the store has to write when the block ends; when it fails they are forgotten, and with them the
-events it appended. So several requests share one transaction, and one that is refused does not undo its neighbours.
+what is known, and what the store's tables lack; when it fails they are forgotten, and with them the events it appended.
+So several requests share one transaction, and one that is refused does not undo its neighbours. If the block itself
+fails, all that is known of the trial is forgotten.
 """
 
 from __future__ import annotations
@@ -51,10 +52,6 @@ class RowsByKey:
         self.tallies: dict[tuple[int, int], Tally] = {}
         self.subjects: dict[str, tuple[int, ...]] = {}
         """Assignments that a subject got by these rows; it may have lost one since."""
-
-    def holds(self) -> bool:
-        """Whether any row is here."""
-        return bool(self.assignments or self.stages or self.tallies)
 
     def enter(self, other: RowsByKey) -> None:
         """Take over these rows, but not whose they are."""
@@ -154,8 +151,8 @@ class Drafting(Writing):
         self.book = known.book
         self.people_before = known.book.people
         self.known = known
-        self.changed = RowsByKey()
-        """What the parts that succeeded have changed."""
+        self.changed = False
+        """Whether a part that succeeded has changed any row."""
         self.handed_over: set[int] = set()
         """Assignments that are new here, or got another subject."""
         self.turned: set[int] = set()
@@ -212,8 +209,7 @@ class Drafting(Writing):
         foreseen = self._foreseen.get(subject)
         if foreseen is None:
             foreseen = self._read_held(subject)
-        get = (self.known.behind.subjects.get, self.changed.subjects.get, self._saved.subjects.get)
-        got = (*get[0](subject, ()), *get[1](subject, ()), *get[2](subject, ()))
+        got = self.known.behind.subjects.get(subject, ()) + self._saved.subjects.get(subject, ())
         if not (foreseen or got):
             return []
         numbers, known = set(got), self.known.rows.assignments
@@ -299,7 +295,12 @@ class Drafting(Writing):
         return Attempt(self)
 
     def accept(self) -> None:
-        """Let what was saved so far stand: it is known from here on, and written when the block ends."""
+        """Let what was saved so far stand, and hand out fresh drafts from here on."""
+        self.stand()
+        self.forget()
+
+    def stand(self) -> None:
+        """Let what was saved so far stand: it is known, and the store's tables lack it."""
         if self._unaccepted:
             saved, rows = self._saved, self.known.rows
             for number, stage in saved.stages.items():
@@ -307,15 +308,8 @@ class Drafting(Writing):
                 if known is None or _course_of(known) != _course_of(stage):
                     self.turned.add(number)
             rows.enter(saved)
-            if self.changed.holds():
-                self.changed.enter_all(saved)
-                self._saved = RowsByKey()
-            else:
-                self.changed, self._saved = saved, self.changed
-            self._unaccepted = False
-        drafts = self._drafts
-        if drafts.assignments or drafts.stages or drafts.tallies:
-            self._drafts = RowsByKey()
+            self.known.behind.enter_all(saved)
+            self.changed, self._unaccepted = True, False
 
     def forget(self) -> None:
         """Let nothing stand of what was saved since the last part that succeeded."""

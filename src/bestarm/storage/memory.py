@@ -173,17 +173,17 @@ class MemoryWriting(Drafting, MemoryReading):
 
     def keep(self) -> None:
         """Keep everything that changed in this block."""
-        self.accept()
+        self.stand()
         kept = self._kept
         kept.seq, kept.head, kept.public_seq, kept.public_head = self.seq, self.head, self.public_seq, self.public_head
         kept.books.book = self.book
         kept.state = self.layout if self.layout is not None else kept.state | self.arrays
         kept.events += self.log
-        for assignment in self.changed.assignments.values():
+        for assignment in self.known.behind.assignments.values():
             kept.books.save_assignment(assignment)
-        for stage in self.changed.stages.values():
+        for stage in self.known.behind.stages.values():
             kept.books.save_stage(stage)
-        for tally in self.changed.tallies.values():
+        for tally in self.known.behind.tallies.values():
             kept.books.save_tally(tally)
 
 
