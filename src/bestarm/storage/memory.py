@@ -11,7 +11,7 @@ from typing import Any
 
 from bestarm.errors import InputError, NoSuchTrial
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
-from bestarm.storage.drafts import Drafting, Known
+from bestarm.storage.drafts import Drafting, Known, Row
 from bestarm.storage.events import GENESIS, Event, arms_of
 from bestarm.storage.keys import KeysInMemory
 
@@ -157,23 +157,22 @@ class MemoryWriting(Drafting, MemoryReading):
         return event
 
     def _read_assignment(self, number: int) -> Assignment | None:
-        return self._kept.books.assignment(number)
+        return _spare(self._kept.books.assignment(number))
 
     def _read_held(self, subject: str) -> list[Assignment]:
-        return self._kept.books.held_by(subject)
+        return [copy(kept) for kept in self._kept.books.held_by(subject)]
 
     def _read_stage(self, number: int) -> Stage | None:
-        return self._kept.books.stage(number)
+        return _spare(self._kept.books.stage(number))
 
     def _read_stage_at(self, position: int) -> Stage | None:
-        return self._kept.books.stage_at(position)
+        return _spare(self._kept.books.stage_at(position))
 
     def _read_tally(self, stage: int, arm: int) -> Tally | None:
-        return self._kept.books.tally(stage, arm)
+        return _spare(self._kept.books.tally(stage, arm))
 
     def keep(self) -> None:
         """Keep everything that changed in this block."""
-        self.stand()
         kept = self._kept
         kept.seq, kept.head, kept.public_seq, kept.public_head = self.seq, self.head, self.public_seq, self.public_head
         kept.books.book = self.book
@@ -185,6 +184,11 @@ class MemoryWriting(Drafting, MemoryReading):
             kept.books.save_stage(stage)
         for tally in self.known.behind.tallies.values():
             kept.books.save_tally(tally)
+
+
+def _spare(kept: Row | None) -> Row | None:
+    # A copy for a block, which may change it and fail.
+    return None if kept is None else copy(kept)
 
 
 class MemoryStore(Store):

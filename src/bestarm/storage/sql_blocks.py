@@ -185,13 +185,11 @@ class SQLWriting(Drafting, SQLRows):
 
     def wrote(self) -> bool:
         """Whether there is anything to write."""
-        self.stand()
         return bool(self.log or self.arrays or self.changed) or self.layout is not None
 
     def as_one_statement(self, was: tuple[int, int, str, int]) -> tuple[Any, ...] | None:
         """The parameters of the one statement that writes all of this block, if the trial is what it was; None if it
         takes more than one."""
-        self.stand()
         if len(self.log) != 1 or not may_wait(self):
             return None
         heads = (self.seq, self.head, self.public_seq, self.public_head)
@@ -227,11 +225,11 @@ class SQLWriting(Drafting, SQLRows):
             if n in self.handed_over:
                 moved.append((one.subject, trial, n))
         last = self._opened_before
-        born, turned, counted = [], [], []
+        born, turned, counted, altered = [], [], [], self.turned()
         for n, stage in behind.stages.items():
             if n > last:
                 born.append((trial, *stage_row(stage)))
-            elif n in self.turned:
+            elif n in altered:
                 turned.append((*stage_change(stage), trial, n))
             else:
                 counted.append((stage.people, stage.resolved, trial, n))
