@@ -11,7 +11,7 @@ from typing import Any
 
 from bestarm.errors import InputError, NoSuchTrial
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
-from bestarm.storage.drafts import Drafting, Known, Row
+from bestarm.storage.drafts import Drafting, Known, Row, twin
 from bestarm.storage.events import GENESIS, Event, arms_of
 from bestarm.storage.keys import KeysInMemory
 
@@ -160,7 +160,7 @@ class MemoryWriting(Drafting, MemoryReading):
         return _spare(self._kept.books.assignment(number))
 
     def _read_held(self, subject: str) -> list[Assignment]:
-        return [copy(kept) for kept in self._kept.books.held_by(subject)]
+        return [twin(kept) for kept in self._kept.books.held_by(subject)]
 
     def _read_stage(self, number: int) -> Stage | None:
         return _spare(self._kept.books.stage(number))
@@ -188,7 +188,7 @@ class MemoryWriting(Drafting, MemoryReading):
 
 def _spare(kept: Row | None) -> Row | None:
     # A copy for a block, which may change it and fail.
-    return None if kept is None else copy(kept)
+    return None if kept is None else twin(kept)
 
 
 class MemoryStore(Store):
