@@ -34,11 +34,7 @@ LONGEST_TRIED: Final = 60
 
 def code_of(subject: object, rule: str) -> str:
     """The code that stands for a participant, whatever way it was written."""
-    if hasattr(subject, "item"):  # a numpy scalar
-        subject = subject.item()
-    if isinstance(subject, bool) or not isinstance(subject, str | int):
-        raise InputError(f"A participant's code is text, such as p-001; {_kind(subject)} is none.")
-    text = str(subject)
+    text = subject if type(subject) is str else _written(subject)
     code = text if rule == AS_TYPED else folded(text)
     if not code.strip() or len(code) > LONGEST_CODE or not is_text(code):
         raise InputError(f"A participant's code has 1 to {LONGEST_CODE} characters.")
@@ -51,11 +47,22 @@ def code_of(subject: object, rule: str) -> str:
     return code
 
 
+def _written(subject: object) -> str:
+    if hasattr(subject, "item"):  # a numpy scalar
+        subject = subject.item()
+    if isinstance(subject, bool) or not isinstance(subject, str | int):
+        raise InputError(f"A participant's code is text, such as p-001; {_kind(subject)} is none.")
+    return str(subject)
+
+
 def folded(text: str) -> str:
     """The text with Unicode normalised, in lower case, and without spaces around it; folding it again changes nothing.
 
-    Unicode calls it NFKC_Casefold: folding can undo what normalising did, so it is done until nothing changes.
+    Unicode calls it NFKC_Casefold: folding can undo what normalising did, so it is done until nothing changes. To ASCII
+    all of it does no more than lower case.
     """
+    if text.isascii():
+        return text.lower().strip()
     before, after = "", text
     while before != after:
         before, after = after, unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", after).casefold()).strip()

@@ -210,7 +210,7 @@ class Design:
         """What one outcome may cost."""
         return self.privacy.shared(self.contributions)
 
-    @property
+    @cached_property
     def coins_apart(self) -> bool:
         """Whether people's own coins are what protects them, so that the coins' key is kept apart from the store."""
         return randomised(self.law)

@@ -26,12 +26,12 @@ def is_plain(text: str) -> bool:
 
 def exact(value: object, what: str) -> Fraction:
     """The number as written: decimal text, an integer, or a float by its shortest decimal form."""
-    if isinstance(value, Fraction):
-        return value
     if hasattr(value, "item"):  # a numpy scalar
         value = value.item()
     if isinstance(value, int):
         return BITS[value] if value in (0, 1) else Fraction(value)
+    if isinstance(value, Fraction):
+        return value
     text = repr(value) if isinstance(value, float) else str(value).strip()
     if len(text) > LONGEST_NUMBER:
         raise InputError(f"{what} is written with {len(text)} characters; at most {LONGEST_NUMBER} are allowed.")
@@ -58,9 +58,9 @@ def kept(value: object, what: str) -> Fraction:
 
 def text_of(number: Fraction) -> str:
     """The exact number as text: in decimals where they end, else as a fraction."""
-    if number.denominator == 1:
-        return str(number.numerator)
-    rest = number.denominator
+    whole, rest = number.as_integer_ratio()
+    if rest == 1:
+        return str(whole)
     for prime in (2, 5):
         while rest % prime == 0:
             rest //= prime

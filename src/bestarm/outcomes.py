@@ -59,7 +59,7 @@ class Outcomes:
 
     def to_unit(self, outcome: Fraction) -> Fraction:
         """The outcome in [0, 1], larger being better; what it cannot be is bad input, never clipped."""
-        end = self._ends.get((outcome.numerator, outcome.denominator))
+        end = self._ends.get(outcome.as_integer_ratio())
         if end is not None:  # so are all that are binary, and most that are told
             return end
         if self.binary:

@@ -212,6 +212,71 @@ def test_a_part_that_fails_leaves_its_neighbours(store: Store, place: str) -> No
     fresh.close()
 
 
+def test_whoever_was_refused_may_come_again(store: Store) -> None:
+    """In the same block, as the same person under the same number: nothing of the refused part is remembered."""
+    with store.writing("first") as writing:
+        note(writing, "opened")
+        writing.book.opened = 1
+        writing.save_stage(stage())
+        writing.save_tally(Tally(1, 0))
+        enrol(writing, 1, "one")
+        with pytest.raises(InputError):
+            refused_part(writing)
+        enrol(writing, 2, "refused")
+        assert [a.number for a in writing.held_by("refused")] == [2]
+        assert writing.tally(1, 0) == Tally(1, 0, assigned=2)
+
+
+def test_a_stage_that_a_failed_part_closed_is_open_again(store: Store) -> None:
+    """Nor is it found by the place that it had for a moment."""
+    with store.writing("first") as writing:
+        note(writing, "opened")
+        writing.book.opened = 1
+        writing.save_stage(stage())
+    with store.writing("first") as writing:
+        with pytest.raises(InputError):
+            closing_part(writing)
+        assert writing.stage_at(0) is None
+        assert writing.stage(1) == stage()
+        note(writing, "retold")
+    with store.reading("first") as reading:
+        assert list(reading.stages()) == [stage()]
+
+
+def test_rows_that_a_failed_block_changed_are_as_they_were(store: Store) -> None:
+    def fail() -> None:
+        with store.writing("first") as writing:
+            enrol(writing, 2, "two")
+            (first,) = writing.held_by("one")
+            first.state = "told"
+            writing.save_assignment(first)
+            raise InputError("no")
+
+    with store.writing("first") as writing:
+        note(writing, "opened")
+        writing.book.opened = 1
+        writing.save_stage(stage())
+        writing.save_tally(Tally(1, 0))
+        enrol(writing, 1, "one")
+    with pytest.raises(InputError):
+        fail()
+    with store.writing("first") as writing:
+        assert writing.held_by("one") == [Assignment(1, "one", 0, 1, at=7)]
+        assert (writing.stage(1), writing.tally(1, 0)) == (stage(people=1), Tally(1, 0, assigned=1))
+        assert writing.held_by("two") == []
+
+
+def closing_part(writing: Writing) -> None:
+    """A part of a block that closes the first stage and then fails."""
+    with writing.attempt():
+        kept = writing.stage(1)
+        assert kept is not None
+        kept.size, kept.position = 0, 0
+        writing.save_stage(kept)
+        assert writing.stage_at(0) is kept
+        raise InputError("no")
+
+
 def test_what_another_writer_wrote_is_seen(store: Store, place: str) -> None:
     other = open_store(place)
     for turn, writer in enumerate((store, other, store, store, other)):

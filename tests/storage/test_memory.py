@@ -13,25 +13,31 @@ from tests.storage.test_contract import (
     KEY,
     note,
     test_a_block_that_raises_leaves_nothing,
+    test_a_stage_that_a_failed_part_closed_is_open_again,
     test_a_trial_without_people_can_be_removed_and_no_other,
     test_changes_reach_rows_that_were_there_before,
     test_events_are_numbered_without_gaps,
     test_names,
     test_public_events_are_numbered_without_gaps,
     test_reading_refuses_changes,
+    test_rows_that_a_failed_block_changed_are_as_they_were,
     test_the_state_is_replaced_whole,
+    test_whoever_was_refused_may_come_again,
     test_writers_take_turns,
 )
 
 __all__ = [
     "test_a_block_that_raises_leaves_nothing",
+    "test_a_stage_that_a_failed_part_closed_is_open_again",
     "test_a_trial_without_people_can_be_removed_and_no_other",
     "test_changes_reach_rows_that_were_there_before",
     "test_events_are_numbered_without_gaps",
     "test_names",
     "test_public_events_are_numbered_without_gaps",
     "test_reading_refuses_changes",
+    "test_rows_that_a_failed_block_changed_are_as_they_were",
     "test_the_state_is_replaced_whole",
+    "test_whoever_was_refused_may_come_again",
     "test_writers_take_turns",
 ]
 

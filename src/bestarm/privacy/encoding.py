@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from bestarm.privacy.coins import Coins
 from bestarm.release.models import grid_of
@@ -24,15 +25,16 @@ class Encoder:
     flip: Fraction | None = None
     """With which probability a bit is flipped, under shuffled privacy."""
 
-    @property
+    @cached_property
     def grid(self) -> int:
         """How many integer steps make one outcome of 1."""
         return grid_of(self.encoding)
 
     def encode(self, outcome: Fraction, coins: Coins) -> int:
         """The integer of an outcome that is already in [0, 1], by the coins of the person whose outcome it is."""
-        if outcome.denominator == 1:  # a bound, which falls on the grid
-            value = outcome.numerator * self.grid
+        bound, parts = outcome.as_integer_ratio()
+        if parts == 1:  # it falls on the grid
+            value = bound * self.grid
         else:
             steps = outcome * self.grid
             whole = math.floor(steps)

@@ -47,7 +47,7 @@ def may_wait(block: Drafting) -> bool:
 
 def turned(block: Drafting) -> bool:
     """Whether a stage's course or the policy's snapshot changed, which everybody may know."""
-    return bool(block.turned or block.arrays) or block.layout is not None
+    return bool(block.arrays or block.turned()) or block.layout is not None
 
 
 def passed(block: Drafting) -> bool:

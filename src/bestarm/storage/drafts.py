@@ -1,8 +1,9 @@
-"""What a writing block has in hand: rows that are known, drafts of those that change, and the parts that may fail.
+"""What a writing block has in hand: rows that are known, and what takes a part of it back that failed.
 
-Whoever asks for a row gets a draft, a copy of what is known. When a part of the block has succeeded its drafts become
-what is known, and what the store has to write when the block ends; when it fails they are forgotten, and with them the
-events it appended. So several requests share one transaction, and one that is refused does not undo its neighbours.
+Whoever asks for a row gets the very one that is known, and what they save is what the store's tables lack. If the block
+fails, all that is known of the trial is forgotten. A part that may fail by itself notes what it touches, each row as it
+was, and puts all of it back when it fails, and with it the events it appended. So several requests share one
+transaction, and one that is refused does not undo its neighbours.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from bestarm.storage.effects import only_adds
 from bestarm.storage.events import Event
 
 Row = TypeVar("Row", Assignment, Stage, Tally)
+Key = TypeVar("Key", int, str, tuple[int, int])
 
 MOST_KEPT: Final = 20_000
 """Rows of a kind that stay known between blocks; beyond that all of them are read anew when they are needed."""
@@ -52,10 +54,6 @@ class RowsByKey:
         self.subjects: dict[str, tuple[int, ...]] = {}
         """Assignments that a subject got by these rows; it may have lost one since."""
 
-    def holds(self) -> bool:
-        """Whether any row is here."""
-        return bool(self.assignments or self.stages or self.tallies)
-
     def enter(self, other: RowsByKey) -> None:
         """Take over these rows, but not whose they are."""
         self.assignments.update(other.assignments)
@@ -63,6 +61,12 @@ class RowsByKey:
         self.stages.update(other.stages)
         if other.positions:
             self.positions.update(other.positions)
+
+    def exchange(self, others: RowsByKey) -> None:
+        """Take these rows in the place of those of the same keys, where there are any."""
+        self.assignments.update((n, row) for n, row in others.assignments.items() if n in self.assignments)
+        self.stages.update((n, row) for n, row in others.stages.items() if n in self.stages)
+        self.tallies.update((place, row) for place, row in others.tallies.items() if place in self.tallies)
 
     def enter_all(self, other: RowsByKey) -> None:
         """Take over these rows, and whose they are."""
@@ -118,30 +122,55 @@ class Known:
 
 
 class Attempt(AbstractContextManager[None]):
-    """A part of a block that may fail by itself: what it changed is forgotten then."""
+    """A part of a block that may fail by itself: everything is put back then."""
 
-    __slots__ = ("_arrays", "_block", "_book", "_events", "_heads", "_layout", "_others")
+    __slots__ = ("_arrays", "_block", "_book", "_changed", "_events", "_heads", "_layout", "_others", "_undo")
 
     def __init__(self, block: Drafting) -> None:
         self._block = block
 
     def __enter__(self) -> None:
         block = self._block
-        block.accept()
         self._heads = (block.seq, block.head, block.public_seq, block.public_head)
         self._events, self._others, self._book = len(block.log), block.others, block.book.copied()
         self._arrays, self._layout = dict(block.arrays), None if block.layout is None else dict(block.layout)
+        self._changed = block.changed
+        self._undo = block.undo = Undo(block.known)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         block = self._block
+        block.undo = None
         if error is None:
-            block.accept()
             return
+        self._undo.put_back()
         block.seq, block.head, block.public_seq, block.public_head = self._heads
         del block.log[self._events :]
-        block.others = self._others
+        block.others, block.changed = self._others, self._changed
         block.book, block.arrays, block.layout = self._book, self._arrays, self._layout
-        block.forget()
+        block.subjects.clear()
+
+
+class Undo:
+    """What is known of a trial, as it was before a part of a block touched it."""
+
+    __slots__ = ("_known", "entered", "rows")
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self.rows = RowsByKey()
+        """Copies of the rows that were handed out; new rows, which need none, as they are."""
+        self.entered: list[tuple[dict[Any, Any], Any, Any]] = []
+        """What stood in which dictionary under which key before something was entered there: None if nothing did."""
+
+    def put_back(self) -> None:
+        """Let everything be as it was."""
+        for where, key, before in reversed(self.entered):
+            if before is None:
+                del where[key]
+            else:
+                where[key] = before
+        for rows in (self._known.rows, self._known.behind):
+            rows.exchange(self.rows)
 
 
 class Drafting(Writing):
@@ -154,22 +183,22 @@ class Drafting(Writing):
         self.book = known.book
         self.people_before = known.book.people
         self.known = known
-        self.changed = RowsByKey()
-        """What the parts that succeeded have changed."""
+        self.undo: Undo | None = None
+        """Inside a part that may fail: what takes it back."""
+        self.changed = False
+        """Whether any row was saved."""
+        self.subjects: dict[int, str] = {}
+        """Whose the assignments are that were handed out or saved, as far as it is noted."""
         self.handed_over: set[int] = set()
         """Assignments that are new here, or got another subject."""
-        self.turned: set[int] = set()
-        """Stages that are new here, or of which more changed than how many people and outcomes they have."""
+        self.courses: dict[int, tuple[Any, ...]] = {}
+        """Of stages that were handed out: all but how many people and outcomes they have, as it was at first."""
         self.log: list[Any] = []
         """The events of this block, each as the store keeps it."""
         self.others = 0
         """How many of them do more than add to what is there."""
         self.arrays: dict[str, bytes] = {}
         self.layout: dict[str, bytes] | None = None
-        self._drafts = RowsByKey()
-        self._saved = RowsByKey()
-        self._unaccepted = False
-        """Whether anything was saved since the last part that succeeded."""
         self._foreseen: dict[str, Sequence[Assignment]] = {}
         """Of subjects that were looked for at once: their assignments as the store has them."""
 
@@ -198,22 +227,23 @@ class Drafting(Writing):
         """The tally as the store has it."""
 
     def assignment(self, number: int) -> Assignment | None:
-        draft = self._drafts.assignments.get(number)
-        if draft is None:
-            rows = self.known.rows.assignments
-            known = rows.get(number) or self._read_assignment(number)
-            if known is None:
+        rows = self.known.rows.assignments
+        row = rows.get(number)
+        if row is None:
+            row = self._read_assignment(number)
+            if row is None:
                 return None
-            rows[number] = known
-            draft = self._drafts.assignments[number] = twin(known)
-        return draft
+            rows[number] = row
+        if self.undo is not None and number not in self.undo.rows.assignments:
+            self.undo.rows.assignments[number] = twin(row)
+        self.subjects.setdefault(number, row.subject)
+        return row
 
     def held_by(self, subject: str) -> list[Assignment]:
         foreseen = self._foreseen.get(subject)
         if foreseen is None:
             foreseen = self._read_held(subject)
-        get = (self.known.behind.subjects.get, self.changed.subjects.get, self._saved.subjects.get)
-        got = (*get[0](subject, ()), *get[1](subject, ()), *get[2](subject, ()))
+        got = self.known.behind.subjects.get(subject, ())
         if not (foreseen or got):
             return []
         numbers, known = set(got), self.known.rows.assignments
@@ -229,57 +259,82 @@ class Drafting(Writing):
             self._foreseen[one.subject] = (*self._foreseen[one.subject], one)
 
     def stage(self, number: int) -> Stage | None:
-        draft = self._drafts.stages.get(number)
-        if draft is None:
-            known = self.known.rows.stages.get(number) or self._read_stage(number)
-            draft = None if known is None else self._drafted_stage(known)
-        return draft
+        row = self.known.rows.stages.get(number) or self._entered(self._read_stage(number))
+        if row is None:
+            return None
+        if self.undo is not None and number not in self.undo.rows.stages:
+            self.undo.rows.stages[number] = twin(row)
+        if number not in self.courses:
+            self.courses[number] = _course_of(row)
+        return row
 
     def stage_at(self, position: int) -> Stage | None:
-        number = self._drafts.positions.get(position, self.known.rows.positions.get(position))
-        if number is not None:
-            return self.stage(number)
-        found = self._read_stage_at(position)
-        return None if found is None else self._drafted_stage(found)
+        number = self.known.rows.positions.get(position)
+        if number is None:
+            found = self._entered(self._read_stage_at(position))
+            number = None if found is None else found.number
+        return None if number is None else self.stage(number)
 
-    def _drafted_stage(self, found: Stage) -> Stage:
-        known = self.known.rows.stages.setdefault(found.number, found)
-        if known.position is not None:
-            self.known.rows.positions[known.position] = known.number
-        return self._drafts.stages.setdefault(found.number, twin(known))
+    def _entered(self, found: Stage | None) -> Stage | None:
+        # A stage as the store has it is known from here on, unless it was known already.
+        if found is None:
+            return None
+        row = self.known.rows.stages.setdefault(found.number, found)
+        if row.position is not None:
+            self.known.rows.positions[row.position] = row.number
+        return row
 
     def tally(self, stage: int, arm: int) -> Tally | None:
-        place = (stage, arm)
-        draft = self._drafts.tallies.get(place)
-        if draft is None:
-            rows = self.known.rows.tallies
-            known = rows.get(place) or self._read_tally(stage, arm)
-            if known is None:
+        place, rows = (stage, arm), self.known.rows.tallies
+        row = rows.get(place)
+        if row is None:
+            row = self._read_tally(stage, arm)
+            if row is None:
                 return None
-            rows[place] = known
-            draft = self._drafts.tallies[place] = twin(known)
-        return draft
+            rows[place] = row
+        if self.undo is not None and place not in self.undo.rows.tallies:
+            self.undo.rows.tallies[place] = twin(row)
+        return row
 
     def save_assignment(self, assignment: Assignment) -> None:
-        number = assignment.number
-        known = self.known.rows.assignments.get(number)
-        if known is None or known.subject != assignment.subject:
+        number, subject, known = assignment.number, assignment.subject, self.known
+        if self.subjects.get(number) != subject:
+            self.subjects[number] = subject
             self.handed_over.add(number)
-            got = self._saved.subjects
-            got[assignment.subject] = (*got.get(assignment.subject, ()), number)
-        self._drafts.assignments[number] = self._saved.assignments[number] = assignment
-        self._unaccepted = True
+            self._put(known.behind.subjects, subject, (*known.behind.subjects.get(subject, ()), number))
+        if known.behind.assignments.get(number) is not assignment:
+            if self.undo is not None and number not in known.rows.assignments:
+                self.undo.rows.assignments[number] = assignment
+            self._put(known.rows.assignments, number, assignment)
+            self._put(known.behind.assignments, number, assignment)
+        self.changed = True
 
     def save_stage(self, stage: Stage) -> None:
-        self._drafts.stages[stage.number] = self._saved.stages[stage.number] = stage
+        number, known = stage.number, self.known
+        self.courses.setdefault(number, ())
         if stage.position is not None:
-            self._drafts.positions[stage.position] = self._saved.positions[stage.position] = stage.number
-        self._unaccepted = True
+            self._put(known.rows.positions, stage.position, number)
+        if known.behind.stages.get(number) is not stage:
+            self._put(known.rows.stages, number, stage)
+            self._put(known.behind.stages, number, stage)
+        self.changed = True
 
     def save_tally(self, tally: Tally) -> None:
-        place = (tally.stage, tally.arm)
-        self._drafts.tallies[place] = self._saved.tallies[place] = tally
-        self._unaccepted = True
+        place, known = (tally.stage, tally.arm), self.known
+        if known.behind.tallies.get(place) is not tally:
+            self._put(known.rows.tallies, place, tally)
+            self._put(known.behind.tallies, place, tally)
+        self.changed = True
+
+    def _put(self, where: dict[Key, Any], key: Key, value: object) -> None:
+        if self.undo is not None:
+            self.undo.entered.append((where, key, where.get(key)))
+        where[key] = value
+
+    def turned(self) -> set[int]:
+        """Stages that are new here, or of which more changed than how many people and outcomes they have."""
+        stages = self.known.rows.stages
+        return {n for n, course in self.courses.items() if n in stages and _course_of(stages[n]) != course}
 
     def _enter(self, event: Event) -> None:
         self.log.append(self._logged(event))
@@ -297,29 +352,6 @@ class Drafting(Writing):
 
     def attempt(self) -> AbstractContextManager[None]:
         return Attempt(self)
-
-    def accept(self) -> None:
-        """Let what was saved so far stand: it is known from here on, and written when the block ends."""
-        if self._unaccepted:
-            saved, rows = self._saved, self.known.rows
-            for number, stage in saved.stages.items():
-                known = rows.stages.get(number)
-                if known is None or _course_of(known) != _course_of(stage):
-                    self.turned.add(number)
-            rows.enter(saved)
-            if self.changed.holds():
-                self.changed.enter_all(saved)
-                self._saved = RowsByKey()
-            else:
-                self.changed, self._saved = saved, self.changed
-            self._unaccepted = False
-        drafts = self._drafts
-        if drafts.assignments or drafts.stages or drafts.tallies:
-            self._drafts = RowsByKey()
-
-    def forget(self) -> None:
-        """Let nothing stand of what was saved since the last part that succeeded."""
-        self._drafts, self._saved, self._unaccepted = RowsByKey(), RowsByKey(), False
 
     def settled(self) -> Known:
         """The trial as this block leaves it, for the next one."""

@@ -76,9 +76,7 @@ class Event:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def texts(self) -> tuple[str, str | None]:
-        """Body and secret as text."""
-        if self.written is not None:
-            return self.written
+        """Body and secret written as text."""
         return canonical(self.body), None if self.secret is None else canonical(self.secret)
 
 

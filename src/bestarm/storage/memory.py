@@ -11,7 +11,7 @@ from typing import Any
 
 from bestarm.errors import InputError, NoSuchTrial
 from bestarm.storage.contract import Assignment, Book, Books, Reading, Stage, Store, Tally, Writing
-from bestarm.storage.drafts import Drafting, Known
+from bestarm.storage.drafts import Drafting, Known, Row, twin
 from bestarm.storage.events import GENESIS, Event, arms_of
 from bestarm.storage.keys import KeysInMemory
 
@@ -157,34 +157,38 @@ class MemoryWriting(Drafting, MemoryReading):
         return event
 
     def _read_assignment(self, number: int) -> Assignment | None:
-        return self._kept.books.assignment(number)
+        return _spare(self._kept.books.assignment(number))
 
     def _read_held(self, subject: str) -> list[Assignment]:
-        return self._kept.books.held_by(subject)
+        return [twin(kept) for kept in self._kept.books.held_by(subject)]
 
     def _read_stage(self, number: int) -> Stage | None:
-        return self._kept.books.stage(number)
+        return _spare(self._kept.books.stage(number))
 
     def _read_stage_at(self, position: int) -> Stage | None:
-        return self._kept.books.stage_at(position)
+        return _spare(self._kept.books.stage_at(position))
 
     def _read_tally(self, stage: int, arm: int) -> Tally | None:
-        return self._kept.books.tally(stage, arm)
+        return _spare(self._kept.books.tally(stage, arm))
 
     def keep(self) -> None:
         """Keep everything that changed in this block."""
-        self.accept()
         kept = self._kept
         kept.seq, kept.head, kept.public_seq, kept.public_head = self.seq, self.head, self.public_seq, self.public_head
         kept.books.book = self.book
         kept.state = self.layout if self.layout is not None else kept.state | self.arrays
         kept.events += self.log
-        for assignment in self.changed.assignments.values():
+        for assignment in self.known.behind.assignments.values():
             kept.books.save_assignment(assignment)
-        for stage in self.changed.stages.values():
+        for stage in self.known.behind.stages.values():
             kept.books.save_stage(stage)
-        for tally in self.changed.tallies.values():
+        for tally in self.known.behind.tallies.values():
             kept.books.save_tally(tally)
+
+
+def _spare(kept: Row | None) -> Row | None:
+    # A copy for a block, which may change it and fail.
+    return None if kept is None else twin(kept)
 
 
 class MemoryStore(Store):

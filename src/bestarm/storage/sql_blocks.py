@@ -185,16 +185,13 @@ class SQLWriting(Drafting, SQLRows):
 
     def wrote(self) -> bool:
         """Whether there is anything to write."""
-        self.accept()
-        return bool(self.log or self.arrays or self.changed.holds()) or self.layout is not None
+        return bool(self.log or self.arrays or self.changed) or self.layout is not None
 
     def as_one_statement(self, was: tuple[int, int, str, int]) -> tuple[Any, ...] | None:
         """The parameters of the one statement that writes all of this block, if the trial is what it was; None if it
         takes more than one."""
-        self.accept()
         if len(self.log) != 1 or not may_wait(self):
             return None
-        self.known.behind.enter_all(self.changed)
         heads = (self.seq, self.head, self.public_seq, self.public_head)
         return (*heads, self._id, *was[1:3], *self.log[0][1:])
 
@@ -203,7 +200,6 @@ class SQLWriting(Drafting, SQLRows):
         if not self.wrote():
             return
         texts, trial, known = self._link.statements, self._id, self.known
-        known.behind.enter_all(self.changed)
         writes: Writes = [(texts.add_event, self.log)]
         heads = (self.seq, self.head, self.public_seq, self.public_head)
         if may_wait(self):
@@ -229,11 +225,11 @@ class SQLWriting(Drafting, SQLRows):
             if n in self.handed_over:
                 moved.append((one.subject, trial, n))
         last = self._opened_before
-        born, turned, counted = [], [], []
+        born, turned, counted, altered = [], [], [], self.turned()
         for n, stage in behind.stages.items():
             if n > last:
                 born.append((trial, *stage_row(stage)))
-            elif n in self.turned:
+            elif n in altered:
                 turned.append((*stage_change(stage), trial, n))
             else:
                 counted.append((stage.people, stage.resolved, trial, n))

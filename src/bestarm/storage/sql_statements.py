@@ -128,7 +128,7 @@ def _listed(columns: Iterable[str]) -> str:
 
 def event_row(trial: int, event: Event) -> tuple[Any, ...]:
     """An event of a trial as its columns."""
-    body, secret = event.texts()
+    body, secret = event.written or event.texts()
     at, actor, kind = event.at, event.actor, event.kind
     return trial, event.seq, at, actor, kind, body, secret, event.salt, event.hash, event.public_seq, event.public_hash
 

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from bestarm.errors import InputError, OperationError
 from bestarm.exact import text_of
-from bestarm.policy.record import FloatArray
 from bestarm.privacy.coins import IMPUTED, OUTCOME, VOID, Deal
 from bestarm.privacy.mechanism import Door
 from bestarm.release.distributed import LEAST_SHARE
@@ -181,7 +180,7 @@ class Desk:
         weights = self.fold.recruiting()
         if weights is None:
             raise OperationError("No arm recruits now: outcomes of people already assigned have to come in first.")
-        arm = choosing(self.fold, weights, self.pick)()
+        arm = choosing(self.fold, weights.tolist(), self.pick)()
         stage = self.fold.open_stage_of(arm)
         if stage is None:
             self._open(arm)
@@ -425,19 +424,18 @@ def may_gather(fold: Fold, at: int, number: int, people: list[int], sums: list[i
     return None
 
 
-def choosing(fold: Fold, weights: FloatArray, pick: Pick) -> Callable[[], int]:
+def choosing(fold: Fold, weights: list[float], pick: Pick) -> Callable[[], int]:
     """Says who gets the next person, as often as it is asked while these weights hold: the only recruiting arm, one
     drawn at random, or the one due in fixed order."""
-    shares: list[float] = weights.tolist()
-    recruiting = [arm for arm, share in enumerate(shares) if share > 0]
+    recruiting = [arm for arm, weight in enumerate(weights) if weight > 0]
     if len(recruiting) == 1:
         return lambda: recruiting[0]
     if fold.rules.design.allocation == "fixed":
         return lambda: in_fixed_order(fold, weights)
-    return lambda: pick(shares)
+    return lambda: pick(weights)
 
 
-def in_fixed_order(fold: Fold, weights: FloatArray) -> int:
+def in_fixed_order(fold: Fold, weights: list[float]) -> int:
     """The recruiting arm that has the fewest people for its weight; ties go to the first."""
     assigned = fold.course.assigned
     return min((arm for arm in range(len(weights)) if weights[arm] > 0), key=lambda arm: assigned[arm] / weights[arm])

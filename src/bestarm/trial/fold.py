@@ -85,7 +85,7 @@ class Owed:
 class Fold:
     """One trial's books and policy state, changed by events and by nothing else."""
 
-    def __init__(self, rules: Rules, books: Books, state: Any) -> None:
+    def __init__(self, rules: Rules, books: Books, state: Any, course: TrialCourse | None = None) -> None:
         self.rules = rules
         self.books = books
         self.state = state
@@ -94,7 +94,7 @@ class Fold:
         self.turned = False
         """Whether a stage opened, closed or was released."""
         self._winner = UNDECIDED
-        self._course: TrialCourse | None = None
+        self._course = course
 
     @property
     def book(self) -> Book:
@@ -103,7 +103,7 @@ class Fold:
 
     @property
     def course(self) -> TrialCourse:
-        """What drives the policy; whoever only tells needs none."""
+        """What drives the policy."""
         course = self._course
         if course is None:
             course = self._course = self.rules.course(self.state)

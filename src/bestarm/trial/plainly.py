@@ -30,9 +30,9 @@ def joined(desk: Desk, subjects: Sequence[str], actor: str, start: int = 0) -> l
     room = stage.extent - stage.people  # the last one closes the stage, and more may follow from that
     if design.max_participants is not None:
         room = min(room, design.max_participants - book.people)
-    if room <= 1 or (weights := fold.recruiting()) is None:
+    if room <= 1:
         return []
-    choose = choosing(fold, weights, desk.pick)
+    choose = choosing(fold, stage.weights, desk.pick)  # the policy's, as they were when the stage opened
     found = []
     for subject in islice(subjects, start, start + room - 1):
         if books.held_by(subject):

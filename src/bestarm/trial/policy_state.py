@@ -79,7 +79,8 @@ class KeptState:
         """Whether it had to be derived from the log, as it is kept in the layout of another version."""
         if self.moved_on:
             self.state = refolded(rules, reading)
-        self._join = rules.course(self.state).joined
+        self.course = rules.course(self.state)
+        """What drives the policy in this state."""
         self._arrays = list(named_arrays(self.state))
         self._tail: list[int] = []
         self._on_disk: dict[str, bytes] = {}
@@ -89,7 +90,7 @@ class KeptState:
             self._snapshot = self._on_disk = saved | {TAKEN_AFTER: taken_after}
             self._tail = reading.arms_since(_whole(taken_after))
             for arm in self._tail:
-                self._join(arm)
+                self.course.joined(arm)
 
     def _taken(self, seq: int) -> dict[str, bytes]:
         return {name: array.tobytes() for name, array in self._arrays} | {TAKEN_AFTER: b"%d" % seq}
@@ -106,7 +107,7 @@ class KeptState:
         for name, array in self._arrays:
             array[...] = np.frombuffer(self._snapshot[name], array.dtype).reshape(array.shape)
         for arm in self._tail:
-            self._join(arm)
+            self.course.joined(arm)
 
     def write(self, writing: Writing) -> None:
         """Write what changed of the snapshot; it counts as written from here on."""

@@ -29,6 +29,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from bestarm.errors import BestArmError
 from bestarm.storage.contract import Overtaken, Reading, Store, Writing
+from bestarm.trial.course import TrialCourse
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import MICROSECONDS, Rules
 from bestarm.trial.policy_state import KeptState
@@ -87,8 +88,8 @@ class Transactions(ABC):
         """The last event that the state stands for."""
 
     @abstractmethod
-    def _desk(self, writing: Writing, state: Any) -> Desk:
-        """A desk on these books."""
+    def _desk(self, writing: Writing, course: TrialCourse) -> Desk:
+        """A desk on these books, with the policy that this drives."""
 
     def together(self, requests: Sequence[Request[Any]]) -> list[Reply[Any]]:
         """Hear these requests in order, in one transaction; a reply for each, all of them durable."""
@@ -131,14 +132,14 @@ class Transactions(ABC):
                     self._must_be_ours(writing)
                     self._kept = KeptState(self._rules, writing)
                 kept = self._kept
-                desk = self._desk(writing, kept.state)
+                desk = self._desk(writing, kept.course)
                 if desk.fold.owed(desk.at) is None:
                     replies = []
                     if sum(len(request.subjects) for request in requests) > SEVERAL:
                         writing.foresee([subject for request in requests for subject in request.subjects])
                     for request in requests:
                         if replies:  # what went before may have moved the books on
-                            desk = self._desk(writing, kept.state)
+                            desk = self._desk(writing, kept.course)
                         replies.append(self._heard(writing, kept, desk, request))
                 else:
                     desk.settle()

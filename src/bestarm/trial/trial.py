@@ -31,6 +31,7 @@ from bestarm.storage.events import SALT_BYTES, next_event
 from bestarm.storage.keys import mark_of
 from bestarm.trial import exchange, identity, outlook
 from bestarm.trial.answers import Asked, Gathering, HeldAssignment, OpenAssignment, StaffStatus, Verdict, Verification
+from bestarm.trial.course import TrialCourse
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Fold, Rules
 from bestarm.trial.frames import Tabled, outcomes_in, subjects_in
@@ -96,10 +97,10 @@ class Trial(Looks, Tabled):
             with self._store.add(self.name, design, self._key) as writing:
                 if self._coin_key is not None:
                     self._store.keys.keep(self._coin_key)
-                state = self._rules.fresh_state()
-                desk = self._desk(writing, state)
+                course = self._rules.course(self._rules.fresh_state())
+                desk = self._desk(writing, course)
                 desk.emit("created", actor, created | {"time": desk.time()})
-                writing.replace_state(to_bytes(state))
+                writing.replace_state(to_bytes(course.state))
         except BaseException:
             if self._coin_key is not None:
                 self._store.keys.drop(mark_of(self._coin_key))
@@ -366,7 +367,7 @@ class Trial(Looks, Tabled):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _desk(self, writing: Writing, state: Any) -> Desk:
+    def _desk(self, writing: Writing, course: TrialCourse) -> Desk:
         def log(kind: str, at: int, actor: str, body: dict[str, Any], secret: dict[str, Any] | None) -> None:
             publicly = (writing.public_seq, writing.public_head)
             salt = os.urandom(SALT_BYTES)
@@ -374,10 +375,10 @@ class Trial(Looks, Tabled):
 
         def deal(number: int, purpose: str) -> PersonalCoins:
             # What is imputed is public, and its coins are no secret of anybody's: releases do not need the other key.
-            apart = self.design.coins_apart and purpose == OUTCOME
+            apart = purpose == OUTCOME and self.design.coins_apart
             return PersonalCoins(self._key_of_coins(writing) if apart else self._key, self.name, number, purpose)
 
-        return Desk(Fold(self._rules, writing, state), self._door, log, self._now(writing), deal)
+        return Desk(Fold(self._rules, writing, course.state, course), self._door, log, self._now(writing), deal)
 
     def _must_be_ours(self, reading: Reading) -> None:
         if reading.key != self._key:

@@ -418,7 +418,7 @@ def check_assignment(fold: Fold, body: dict[str, Any]) -> None:
     weights = fold.recruiting()
     if weights is None or not weights[arm] > 0:
         raise Wrong("The arm could not come up.")
-    if fold.rules.design.allocation == "fixed" and arm != in_fixed_order(fold, weights):
+    if fold.rules.design.allocation == "fixed" and arm != in_fixed_order(fold, weights.tolist()):
         raise Wrong("The arm was not next in the fixed order.")
 
 

@@ -17,6 +17,7 @@ from bestarm.privacy.coins import Coins, Deal
 from bestarm.privacy.mechanism import Door, Mechanism
 from bestarm.privacy.noise import LiveNoise
 from bestarm.storage.contract import Store, Writing
+from bestarm.trial.course import TrialCourse
 from bestarm.trial.desk import Desk
 from bestarm.trial.fold import Rules
 from bestarm.trial.transactions import Reply, Request
@@ -163,7 +164,7 @@ class WatchedTrial(Trial):
     def deal(self) -> Deal:
         """Where people's own coins come from in this trial."""
         with self._store.writing(self.name) as writing:
-            return super()._desk(writing, self._rules.fresh_state()).deal
+            return super()._desk(writing, self._rules.course(self._rules.fresh_state())).deal
 
     def _transact(self, requests: Sequence[Request[Any]]) -> list[Reply[Any]] | None:
         if not self._breaking:
@@ -179,8 +180,8 @@ class WatchedTrial(Trial):
         # People's coins have to fall alike in all trials that share the other key.
         return hashlib.sha256(b"coins" + self.key).digest()
 
-    def _desk(self, writing: Writing, state: Any) -> Desk:
-        desk = super()._desk(writing, state)
+    def _desk(self, writing: Writing, course: TrialCourse) -> Desk:
+        desk = super()._desk(writing, course)
         deal = desk.deal
         desk.deal = lambda number, purpose: Labelled(deal(number, purpose), number, purpose)
         desk.pick = self._pick
