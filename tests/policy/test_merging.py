@@ -269,7 +269,7 @@ def test_in_the_dark_there_is_room_for_many_times_the_people_of_the_first_stage(
     constants = coin_constants(3, pure_law(epsilon), 0.05)
     state = policy.start_coin(constants)
     rng = np.random.default_rng(6)
-    planned = []
+    planned: list[int] = []
     while may_close(state.stages) or not planned:
         enrol_stage(state, constants, rng)
         planned.append(int(state.stages.openings.planned[newest_slot(state.stages)]))

@@ -162,10 +162,10 @@ def blind_size(constants: CoinConstants, enrolled: float, variance: float, waiti
     """The least people on an arm while outcomes of others are awaited, in so many stages: few, since stages that turn
     out to be too small are merged, but more the less room there is for further stages."""
     tuning = constants.tuning
-    least = tuning.blind_least * 2.0 ** max((waiting - tuning.blind_stages) / tuning.blind_double, 0.0)
+    more = math.pow(2.0, max((waiting - tuning.blind_stages) / tuning.blind_double, 0.0))
     return max(
         min(constants.noise / variance / tuning.blind_noise, tuning.blind_most * enrolled),
-        least * enrolled,
+        tuning.blind_least * more * enrolled,
         tuning.first_people,
     )
 
