@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bestarm.storage import open_store
+from bestarm.storage.sql_statements import place_of
 from bestarm.trial.policy_state import TAKEN_AFTER
 from bestarm.trial.trial import Trial
 
@@ -156,14 +157,16 @@ def fill_up(path: Path, people: int) -> None:
     if written != seq:
         raise RuntimeError("the store's tables are behind its log; copies of their rows would be wrong")
     book = json.loads(text)
-    events = store.execute("SELECT * FROM events WHERE trial = ? ORDER BY seq DESC LIMIT 2", (trial,)).fetchall()
+    events = store.execute(
+        "SELECT * FROM events WHERE id < ? ORDER BY id DESC LIMIT 2", (place_of(trial + 1, 0),)
+    ).fetchall()
     person = store.execute("SELECT * FROM assignments WHERE trial = ? ORDER BY number DESC", (trial,)).fetchone()
     more = range(1, people - book["people"] + 1)
     store.execute("BEGIN")
     marks = ", ".join("?" * len(events[0]))
     store.executemany(
         f"INSERT INTO events VALUES ({marks})",
-        ((trial, seq + 2 * n - k, *events[k][2:]) for n in more for k in (1, 0)),
+        ((place_of(trial, seq + 2 * n - k), seq + 2 * n - k, *events[k][2:]) for n in more for k in (1, 0)),
     )
     rows = ((trial, book["people"] + n, secrets.token_hex(16), *person[3:]) for n in more)
     store.executemany(f"INSERT INTO assignments VALUES ({', '.join('?' * len(person))})", rows)

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.tampering.edit import DEEP, Edit, Tampering, json_variants, said_of
+from bestarm.storage.schema import LONGEST_LOG
+from bestarm.storage.sql_statements import place_of
 
 OTHER_VALUES: Final = (None, "", "x", "٣", 0, 1, -1, 7.5, 2**62, -(2**63), b"", b"\xff\x00", "{", "[1]", "null", DEEP)
 """What is put into a column in the place of what it held; SQLite takes any of them into any column."""
 TABLES: Final = {
     "trials": ("id",),
-    "events": ("trial", "seq"),
+    "events": ("id",),
     "assignments": ("trial", "number"),
     "stages": ("trial", "number"),
     "tallies": ("trial", "stage", "arm"),
@@ -45,9 +47,13 @@ class Rows:
             self.rows = [dict(zip(self.columns, row, strict=True)) for row in cursor]
             self.names = dict(connection.execute("SELECT id, name FROM trials").fetchall())
 
+    def number_of(self, row: dict[str, Any]) -> int:
+        """The store's number of the trial whose row it is."""
+        return int(row["id"] // LONGEST_LOG if self.table == "events" else row[self.key[0]])
+
     def trial_of(self, row: dict[str, Any]) -> str:
-        """The name of the trial whose row it is."""
-        return str(self.names[row[self.key[0]]])
+        """The name of that trial."""
+        return str(self.names[self.number_of(row)])
 
     def here(self, row: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
         """A condition that names the row, and its values."""
@@ -64,7 +70,7 @@ class Rows:
         """Some rows of each trial: the first, the last, and others between; of events one of each kind."""
         found: list[dict[str, Any]] = []
         for trial in self.names:
-            rows = [row for row in self.rows if row[self.key[0]] == trial]
+            rows = [row for row in self.rows if self.number_of(row) == trial]
             if self.table == "events":
                 found += {row["kind"]: row for row in rows}.values()
             elif rows:
@@ -127,21 +133,28 @@ def row_edits(store: Path) -> Iterator[Tampering]:
             trial = rows.trial_of(row)
             gone = partial(_run, f"DELETE FROM {table} WHERE {where}", place)
             yield Tampering(table, "deleted", trial, str(place), gone)
-            again = row | {rows.key[-1]: _unused(rows, row)} | ({"name": "again"} if table == "trials" else {})
+            again = _elsewhere(rows, row, rows.number_of(row)) | ({"name": "again"} if table == "trials" else {})
             yield Tampering(table, "doubled", trial, str(place), _inserting(table, again))
             if table != "trials":
-                other = next(name for name in rows.names if name != row[rows.key[0]])
-                moved = row | {rows.key[0]: other, rows.key[-1]: _unused(rows, row)}
-                edit = _both(gone, _inserting(table, moved))
+                other = next(number for number in rows.names if number != rows.number_of(row))
+                edit = _both(gone, _inserting(table, _elsewhere(rows, row, other)))
                 yield Tampering(table, "moved", trial, f"{place} to {rows.names[other]}", edit)
             twin = some[(at + 1) % len(some)]
-            content = [name for name in rows.columns if name not in rows.key and name != "name"]
+            content = [name for name in rows.columns if name not in rows.key and name not in ("name", "seq")]
             if any(row[name] != twin[name] for name in content):
                 edit = _both(
                     rows.setting(row, **{name: twin[name] for name in content}),
                     rows.setting(twin, **{name: row[name] for name in content}),
                 )
                 yield Tampering(table, "exchanged", trial, f"{place} for {rows.here(twin)[1]}", edit)
+
+
+def _elsewhere(rows: Rows, row: dict[str, Any], trial: int) -> dict[str, Any]:
+    # The row again, in this trial, where there is none.
+    if rows.table == "events":
+        seq = max(one["seq"] for one in rows.rows) + 1
+        return row | {"id": place_of(trial, seq), "seq": seq}
+    return row | ({} if rows.table == "trials" else {"trial": trial}) | {rows.key[-1]: _unused(rows, row)}
 
 
 def _unused(rows: Rows, row: dict[str, Any]) -> Any:
@@ -180,7 +193,7 @@ def log_edits(store: Path) -> Iterator[Tampering]:
     """Events left out with the rest renumbered, doubled, exchanged, and the log's tail cut off."""
     rows = Rows(store, "events")
     for number, name in rows.names.items():
-        log = [row for row in rows.rows if row["trial"] == number]
+        log = [row for row in rows.rows if rows.number_of(row) == number]
         for at in range(0, len(log), max(1, len(log) // 12)):
             variants = {
                 "left out": log[:at] + log[at + 1 :],
@@ -202,9 +215,9 @@ def log_edits(store: Path) -> Iterator[Tampering]:
 
 def _relogged(trial: int, log: list[dict[str, Any]]) -> Edit:
     def edit(store: Path) -> None:
-        _run("DELETE FROM events WHERE trial = ?", (trial,), store)
+        _run("DELETE FROM events WHERE id / ? = ?", (LONGEST_LOG, trial), store)
         for seq, row in enumerate(log, 1):
-            _inserting("events", row | {"seq": seq})(store)
+            _inserting("events", row | {"id": place_of(trial, seq), "seq": seq})(store)
 
     return edit
 
@@ -221,6 +234,10 @@ def _exchanged(first: int, second: int, column: str) -> Edit:
 def _exchanged_rows(first: int, second: int, table: str) -> Edit:
     def edit(store: Path) -> None:
         for old, new in ((first, -1), (second, first), (-1, second)):
-            _run(f"UPDATE {table} SET trial = ? WHERE trial = ?", (new, old), store)
+            if table == "events":
+                here = (place_of(old, 0), place_of(old + 1, 0))
+                _run("UPDATE events SET id = id + ? WHERE id > ? AND id < ?", (place_of(new - old, 0), *here), store)
+            else:
+                _run(f"UPDATE {table} SET trial = ? WHERE trial = ?", (new, old), store)
 
     return edit

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from bestarm.storage import schema
 from bestarm.storage.events import GENESIS, PUBLIC_KINDS, canonical, chained_publicly, next_event
+from bestarm.storage.sql_statements import place_of
 from bestarm.trial.trial import Trial
 from tests.trial.people import DAY, ChosenNoise, Clock, enrol
 
@@ -62,7 +63,7 @@ def rewrite(place: str, log: list[dict[str, Any]]) -> None:
             public_head = chained_publicly(public_head, public_seq, event["kind"], event["body"])
             event |= {"public_seq": public_seq, "public_hash": public_head}
         secret = None if event["secret"] is None else canonical(event["secret"])
-        rows.append(event | {"trial": 1, "body": canonical(event["body"]), "secret": secret, "hash": head})
+        rows.append(event | {"id": place_of(1, seq), "body": canonical(event["body"]), "secret": secret, "hash": head})
     with engine.begin() as connection:
         connection.execute(sa.delete(schema.events))
         connection.execute(sa.insert(schema.events), rows)

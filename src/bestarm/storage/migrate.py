@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bestarm.errors import OperationError
 
-NEWEST: Final = "0008"
+NEWEST: Final = "0009"
 """The last revision in migrations/versions."""
 
 

@@ -26,11 +26,14 @@ trials: Final = sa.Table(
 """`seq` and `head` are the last event's; the book and the rows in the tables below stand at `books_seq`, which may be a
 little earlier (`bestarm.storage.behind`)."""
 
+LONGEST_LOG: Final = 2**40
+"""No trial has as many events."""
+
 events: Final = sa.Table(
     "events",
     metadata,
-    sa.Column("trial", sa.Integer, sa.ForeignKey("trials.id"), primary_key=True),
-    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
+    sa.Column("seq", sa.BigInteger, nullable=False),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("actor", sa.Text, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
@@ -41,6 +44,8 @@ events: Final = sa.Table(
     sa.Column("public_seq", sa.BigInteger),
     sa.Column("public_hash", sa.Text),
 )
+"""The id is `LONGEST_LOG` times the trial's, plus `seq`. SQLite keeps a table in the order of such a number, so that an
+event is written in one place; an index beside the table would be a second one, in every commit."""
 
 assignments: Final = sa.Table(
     "assignments",

@@ -193,7 +193,7 @@ class SQLWriting(Drafting, SQLRows):
         if len(self.log) != 1 or not may_wait(self):
             return None
         heads = (self.seq, self.head, self.public_seq, self.public_head)
-        return (*heads, self._id, *was[1:3], *self.log[0][1:])
+        return (*heads, self._id, *was[1:3], *self.log[0])
 
     def flush(self) -> None:
         """Write what this block did: the log and its heads, and the tables, unless they may wait."""

@@ -15,6 +15,7 @@ from typing import Any, Final
 from bestarm.errors import OperationError
 from bestarm.storage.contract import Assignment, Book, Stage, Tally
 from bestarm.storage.events import Event, canonical
+from bestarm.storage.schema import LONGEST_LOG
 
 HEADS: Final = ("seq", "head", "public_seq", "public_head")
 BOOKS: Final = ("book", "books_seq", "joins_seq")
@@ -23,7 +24,7 @@ EVENT_COLUMNS: Final = (
     *("seq", "at", "actor", "kind", "body", "secret"),
     *("salt", "hash", "public_seq", "public_hash"),
 )
-EVENT_TYPES: Final = {"seq": "BIGINT", "at": "BIGINT", "public_seq": "BIGINT", "salt": "BYTEA"}
+EVENT_TYPES: Final = {"id": "BIGINT", "seq": "BIGINT", "at": "BIGINT", "public_seq": "BIGINT", "salt": "BYTEA"}
 """Of the columns that are no text."""
 ASSIGNMENT_COLUMNS: Final = tuple(f.name for f in fields(Assignment))
 STAGE_COLUMNS: Final = tuple(f.name for f in fields(Stage))
@@ -62,11 +63,12 @@ class Statements:
         self.stage_at = self._select("stages", STAGE_COLUMNS, ("trial", "position"))
         self.tally = self._select("tallies", TALLY_COLUMNS, ("trial", "stage", "arm"))
         self.state = self._select("state", ("array", "bytes"), ("trial",))
-        self.events = self._select("events", EVENT_COLUMNS, ("trial",)) + f' AND "seq" > {mark} ORDER BY "seq"'
+        between = f'"id" > {mark} AND "id" < {mark}'
+        self.events = f'SELECT {_listed(EVENT_COLUMNS)} FROM "events" WHERE {between} ORDER BY "id"'
         self.assigned_since = (
-            self._select("events", ("seq", "body"), ("trial",))
-            + f' AND "seq" > {mark} AND "kind" = \'assigned\' ORDER BY "seq"'
+            f'SELECT "seq", "body" FROM "events" WHERE {between} AND "kind" = \'assigned\' ORDER BY "id"'
         )
+        self.delete_events = f'DELETE FROM "events" WHERE {between}'
         self.all_assignments = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + ' ORDER BY "number"'
         self.open_in = (
             self._select("assignments", ASSIGNMENT_COLUMNS, ("trial", "stage"))
@@ -78,7 +80,7 @@ class Statements:
         self.all_stages = self._select("stages", STAGE_COLUMNS, ("trial",)) + ' ORDER BY "number"'
         self.all_tallies = self._select("tallies", TALLY_COLUMNS, ("trial",)) + ' ORDER BY "stage", "arm"'
         self.add_trial = self._insert("trials", TRIAL_COLUMNS[1:])
-        self.add_event = self._insert("events", ("trial", *EVENT_COLUMNS))
+        self.add_event = self._insert("events", ("id", *EVENT_COLUMNS))
         self.add_assignment = self._insert("assignments", ("trial", *ASSIGNMENT_COLUMNS))
         self.add_stage = self._insert("stages", ("trial", *STAGE_COLUMNS))
         self.put_state = self._put("state", ("trial", "array"), ("bytes",))
@@ -87,10 +89,10 @@ class Statements:
         self.move_heads = self._update("trials", HEADS, ("id",))
         """What changes of a trial whose books may wait."""
         moved = f'{self._update("trials", HEADS, ("id", "seq", "head"))} RETURNING "id"'
-        values = ", ".join(f"CAST({mark} AS {EVENT_TYPES.get(name, 'TEXT')})" for name in EVENT_COLUMNS)
+        columns = ("id", *EVENT_COLUMNS)
+        values = ", ".join(f"CAST({mark} AS {EVENT_TYPES.get(name, 'TEXT')})" for name in columns)
         self.append = (
-            f'WITH "moved" AS ({moved}) INSERT INTO "events" ({_listed(("trial", *EVENT_COLUMNS))}) '
-            f'SELECT "moved"."id", {values} FROM "moved"'
+            f'WITH "moved" AS ({moved}) INSERT INTO "events" ({_listed(columns)}) SELECT {values} FROM "moved"'
         )
         """Both, for one event, if the trial's last event is still the one that is given; else nothing. In PostgreSQL's
         own words: elsewhere no block guesses (`bestarm.storage.guessing`)."""
@@ -126,11 +128,17 @@ def _listed(columns: Iterable[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
+def place_of(trial: int, seq: int) -> int:
+    """Where a trial's event of this number stands in the table of all."""
+    return trial * LONGEST_LOG + seq
+
+
 def event_row(trial: int, event: Event) -> tuple[Any, ...]:
-    """An event of a trial as its columns."""
+    """An event of a trial as its place and its columns."""
     body, secret = event.written or event.texts()
-    at, actor, kind = event.at, event.actor, event.kind
-    return trial, event.seq, at, actor, kind, body, secret, event.salt, event.hash, event.public_seq, event.public_hash
+    seq, public_seq = event.seq, event.public_seq
+    what = (event.at, event.actor, event.kind, body, secret)
+    return place_of(trial, seq), seq, *what, event.salt, event.hash, public_seq, event.public_hash
 
 
 def stage_row(stage: Stage) -> tuple[Any, ...]:
