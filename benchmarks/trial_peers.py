@@ -47,6 +47,16 @@ class Ours:
             self.trial.tell(asked.id, self._people % 2)
 
 
+class OursInBulk(Ours):
+    """The same people in two calls."""
+
+    def pairs(self, count: int) -> None:
+        """Bulk calls."""
+        asked = self.trial.ask_many([f"{self._label} {self._people + n}" for n in range(count)])
+        self._people += count
+        self.trial.tell_many([(one.id, n % 2) for n, one in enumerate(asked)])
+
+
 class RawSQLite:
     """Two commits of 400 bytes for each pair, write-ahead log, synchronous=FULL."""
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trial_peers import Contender, Optuna, Ours, RawPostgres, RawSQLite, SameRows, fill_up
+from benchmarks.trial_peers import Contender, Optuna, Ours, OursInBulk, RawPostgres, RawSQLite, SameRows, fill_up
 from bestarm.design import DEFAULT_ALGORITHM
 from bestarm.policy.intervals import confidence_interval
 from bestarm.release.laws import pure_law
@@ -118,6 +118,8 @@ def old_and_young(old: Trial, young: Trial, given: argparse.Namespace) -> None:
     rates = turns({"young": Ours(young), "old": Ours(old)}, given.pairs, given.rounds)
     many = f"at {given.people:,} people"
     said(f"ask and tell {many}", rates["old"], rates["young"], f"at {YOUNG:,}")
+    rates = turns({"young": OursInBulk(young), "old": OursInBulk(old)}, given.pairs, given.rounds)
+    said(f"in bulk {many}", rates["old"], rates["young"], f"at {YOUNG:,}")
     few, much = looks(young, "young"), looks(old, "old")
     released = f"{len(young.view().releases)} and {len(old.view().releases)} releases"
     for name, time_of_young in few.items():

@@ -24,6 +24,10 @@ from bestarm.storage.sql_tables import Link, Writes
 
 PATIENCE = 30.0
 """Seconds a writer waits for its turn."""
+SHORT_WAL, LONG_WAL, LARGE = 1_000, 4_000, 40_000
+"""Pages of the write-ahead log after which it is copied into the file: SQLite's own number, and the one for a file that
+has so many pages when it is opened. People come to an index in random order, so a thousand of them in a large file
+change a page each, and every bulk call would be followed by a copy."""
 
 
 class SQLiteLink(Link):
@@ -97,6 +101,8 @@ def _set_up(connection: Any, record: Any) -> None:
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
+    pages = cursor.execute("PRAGMA page_count").fetchone()[0]
+    cursor.execute(f"PRAGMA wal_autocheckpoint={LONG_WAL if pages > LARGE else SHORT_WAL}")
     cursor.close()
 
 
