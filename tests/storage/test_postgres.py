@@ -63,9 +63,12 @@ def test_no_look_goes_through_everybody_however_small_the_table_was(postgres_pla
         looks = [(texts.held_by_any, "bigint, text[]", "1, array['a']", "subject")]
         looks += [(texts.held, "bigint, text", "1, 'a'", "subject")]
         looks += [(texts.assignment, "bigint, bigint", "1, 1", "number")]
-        looks += [(texts.open_in, "bigint, bigint", "1, 1", "stage"), (texts.events, "bigint, bigint", "1, 9", "id")]
+        looks += [
+            (texts.open_in, "bigint, bigint", "1, 1", "stage"),
+            (texts.events, "bigint, bigint, bigint", "0, 1, 9", "id"),
+        ]
         for number, (statement, types, values, key) in enumerate(looks):
-            numbered = statement.replace("%s", "$1", 1).replace("%s", "$2", 1)
+            numbered = statement.replace("%s", "$1", 1).replace("%s", "$2", 1).replace("%s", "$3", 1)
             link.execute(f"PREPARE look_{number} ({types}) AS {numbered}")
             plan = [line for (line,) in link.execute(f"EXPLAIN EXECUTE look_{number} ({values})").fetchall()]
             assert any("Index Cond" in line and key in line for line in plan), plan

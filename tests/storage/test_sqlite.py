@@ -34,7 +34,7 @@ def test_an_event_is_written_to_one_page_and_the_trials_heads_to_another(sqlite_
     with closing(sqlite3.connect(sqlite_place)) as connection:
         indexes = connection.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'events'")
         assert indexes.fetchall() == []
-        plan = connection.execute("EXPLAIN QUERY PLAN " + sqlite.SQLiteStore.statements.events, (0, 1)).fetchall()
+        plan = connection.execute("EXPLAIN QUERY PLAN " + sqlite.SQLiteStore.statements.events, (0, 0, 1)).fetchall()
     assert "SEARCH events USING INTEGER PRIMARY KEY" in plan[0][3]
     assert len(plan) == 1  # and nothing is sorted
 

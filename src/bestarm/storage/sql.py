@@ -29,7 +29,7 @@ from bestarm.storage.events import GENESIS, canonical
 from bestarm.storage.guessing import GuessedBlock
 from bestarm.storage.keys import Keys
 from bestarm.storage.sql_blocks import SQLPublicReading, SQLReading, SQLWriting
-from bestarm.storage.sql_statements import Statements, book_from, bytes_from, data_from, place_of
+from bestarm.storage.sql_statements import Statements, book_from, bytes_from, data_from, places_after
 from bestarm.storage.sql_tables import Link, Tables
 
 OF_A_TRIAL = ("state", "tallies", "stages", "assignments")
@@ -224,7 +224,7 @@ class SQLStore(Store):
                 raise InputError(f"The trial {name!r} has enrolled people; a trial with people in it is kept.")
             for table in OF_A_TRIAL:
                 link.execute(self.statements.delete(table, "trial"), (known.row,))
-            link.execute(self.statements.delete_events, (place_of(known.row, 0), place_of(known.row + 1, 0)))
+            link.execute(self.statements.delete_events, places_after(known.row, 0)[1:])
             link.execute(self.statements.delete("trials", "id"), (known.row,))
 
     def writing(self, name: str, guess: bool = False) -> AbstractContextManager[Writing]:

@@ -24,6 +24,7 @@ EVENT_COLUMNS: Final = (
     *("seq", "at", "actor", "kind", "body", "secret"),
     *("salt", "hash", "public_seq", "public_hash"),
 )
+LARGEST: Final = 2**63
 EVENT_TYPES: Final = {"id": "BIGINT", "seq": "BIGINT", "at": "BIGINT", "public_seq": "BIGINT", "salt": "BYTEA"}
 """Of the columns that are no text."""
 ASSIGNMENT_COLUMNS: Final = tuple(f.name for f in fields(Assignment))
@@ -64,9 +65,12 @@ class Statements:
         self.tally = self._select("tallies", TALLY_COLUMNS, ("trial", "stage", "arm"))
         self.state = self._select("state", ("array", "bytes"), ("trial",))
         between = f'"id" > {mark} AND "id" < {mark}'
-        self.events = f'SELECT {_listed(EVENT_COLUMNS)} FROM "events" WHERE {between} ORDER BY "id"'
+        # An event that was put into another place has no number.
+        number = f'CASE WHEN "id" - {mark} = "seq" THEN "seq" END'
+        others = _listed(EVENT_COLUMNS[1:])
+        self.events = f'SELECT {number}, {others} FROM "events" WHERE {between} ORDER BY "id"'
         self.assigned_since = (
-            f'SELECT "seq", "body" FROM "events" WHERE {between} AND "kind" = \'assigned\' ORDER BY "id"'
+            f'SELECT {number}, "body" FROM "events" WHERE {between} AND "kind" = \'assigned\' ORDER BY "id"'
         )
         self.delete_events = f'DELETE FROM "events" WHERE {between}'
         self.all_assignments = self._select("assignments", ASSIGNMENT_COLUMNS, ("trial",)) + ' ORDER BY "number"'
@@ -131,6 +135,16 @@ def _listed(columns: Iterable[str]) -> str:
 def place_of(trial: int, seq: int) -> int:
     """Where a trial's event of this number stands in the table of all."""
     return trial * LONGEST_LOG + seq
+
+
+def places_after(trial: int, seq: int) -> tuple[int, int, int]:
+    """Where the trial's log begins, and between which places its events after this one stand. Of numbers that somebody
+    made too large there are no events, and databases know no larger ones."""
+    first, after, end = (
+        min(max(place, -LARGEST), LARGEST - 1)
+        for place in (place_of(trial, 0), place_of(trial, seq), place_of(trial + 1, 0))
+    )
+    return first, after, end
 
 
 def event_row(trial: int, event: Event) -> tuple[Any, ...]:

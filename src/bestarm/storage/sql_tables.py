@@ -8,7 +8,7 @@ from typing import Any
 
 from bestarm.storage.contract import Assignment, Stage, Tally
 from bestarm.storage.events import Event
-from bestarm.storage.sql_statements import Statements, bytes_from, data_from, event_from, place_of, stage_from
+from bestarm.storage.sql_statements import Statements, bytes_from, data_from, event_from, places_after, stage_from
 
 Writes = list[tuple[str, list[tuple[Any, ...]]]]
 """Statements, each with the parameters of all its rows."""
@@ -49,17 +49,12 @@ class Link(ABC):
 class Tables:
     """The rows of one trial."""
 
-    __slots__ = ("_id", "_link", "_log_ends", "_texts")
+    __slots__ = ("_id", "_link", "_texts")
 
     def __init__(self, link: Link, number: int) -> None:
         self._link = link
         self._texts = link.statements
         self._id = number
-        self._log_ends = place_of(number + 1, 0)
-
-    def _after(self, seq: int) -> tuple[int, int]:
-        # The places between which the events after this one stand.
-        return place_of(self._id, seq), self._log_ends
 
     def _one(self, statement: str, *keys: Any) -> Any:
         return self._link.execute(statement, (self._id, *keys)).fetchone()
@@ -104,15 +99,15 @@ class Tables:
 
     def events(self, after: int) -> Iterator[Event]:
         """The log from what follows the event of this number."""
-        return map(event_from, self._link.stream(self._texts.events, *self._after(after)))
+        return map(event_from, self._link.stream(self._texts.events, *places_after(self._id, after)))
 
     def last_events(self, after: int) -> list[Event]:
         """The same for a few events, all at once: a stream takes longer to begin than they do."""
-        return list(map(event_from, self._link.execute(self._texts.events, self._after(after)).fetchall()))
+        return list(map(event_from, self._link.execute(self._texts.events, places_after(self._id, after)).fetchall()))
 
     def assigned_since(self, after: int) -> list[tuple[int, dict[str, Any]]]:
         """Number and body of each assignment's event after the event of this number; no other event is read."""
-        rows = self._link.execute(self._texts.assigned_since, self._after(after)).fetchall()
+        rows = self._link.execute(self._texts.assigned_since, places_after(self._id, after)).fetchall()
         return [(seq, data_from(body)) for seq, body in rows]
 
     def assignments(self) -> Iterator[Assignment]:
