@@ -21,6 +21,7 @@ from bestarm.errors import InputError, OperationError
 from bestarm.storage import schema
 from bestarm.storage.contract import Store
 from bestarm.storage.sql import SQLStore
+from bestarm.storage.sql_statements import places_after
 
 TOLD: Final = ("released", "stopped", "paused")
 """The kinds of public events that hooks are told of."""
@@ -179,9 +180,10 @@ class Hooks:
         return {row.id: row.seq for row in connection.execute(sa.select(_trials.id, _trials.seq))}
 
     def _since(self, connection: sa.Connection, trial: int, seq: int) -> list[Any]:
-        wanted = (_events.trial == trial, _events.seq > seq, _events.kind.in_(TOLD))
+        _, after, end = places_after(trial, seq)
+        wanted = (_events.id > after, _events.id < end, _events.kind.in_(TOLD))
         columns = (_events.kind, _events.body, _events.public_seq, _events.public_hash)
-        return list(connection.execute(sa.select(*columns).where(*wanted).order_by(_events.seq)))
+        return list(connection.execute(sa.select(*columns).where(*wanted).order_by(_events.id)))
 
     def _enqueue(self, connection: sa.Connection, hook: int, event: str, message: dict[str, Any]) -> None:
         values = {"hook": hook, "event": event, "body": json.dumps(message), "tries": 0, "next_at": self._now()}
